@@ -1,0 +1,1 @@
+"""Audit, agreement, gate and release; the command line."""

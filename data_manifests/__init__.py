@@ -1,0 +1,1 @@
+"""The contract between the rooms of cuebench: taxonomies, records and canonical manifests."""

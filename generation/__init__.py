@@ -1,0 +1,1 @@
+"""Photographs in, masks and cues out."""

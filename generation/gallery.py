@@ -1,0 +1,317 @@
+"""The gallery: one page, `gallery.html`, that shows a whole run and works from disk without a network."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Annotated, Any
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import BaseModel, ConfigDict, Field
+
+from data_manifests.jsonl import canonical_json, read_records
+from data_manifests.records import OK, CueRecord, SourceRecord
+from data_manifests.shipped import read_toml
+from data_manifests.storage import join, write_bytes
+from generation.gallery_pictures import cue_picture, decode_picture, mask_outline, photograph_picture
+
+GALLERY_NAME = "gallery.html"
+
+LoadPhotograph = Callable[[SourceRecord], npt.NDArray[np.uint8] | None]
+"""Returns the upright photograph of a record, (H, W, 3) uint8 sRGB, or None where it can't be had."""
+
+_SOURCE_FACTS = (
+    *("source_id", "file_name", "width", "height", "format", "mode", "origin", "source_item", "landing_url"),
+    *("source_url", "author", "title", "license_spdx", "license_url", "attribution_text"),
+    *("redistributable", "retrieved_at"),
+)
+_CUE_FACTS = (
+    *("cue_id", "file_name", "sha256", "width", "height", "grid", "variant", "status", "status_detail"),
+    *("flags", "seed", "generator_version", "recipe_sha256", "origin_file_name"),
+)
+_MASK_FACTS = ("mask_sha256", "mask_file_name", "segmenter", "mask_reason", "mask_candidates")
+
+
+class GalleryParams(BaseModel):
+    """How large the page may grow.
+
+    Attributes
+    ----------
+    photograph_px
+        Longer side of the photographs in the page, in pixels.
+    cue_px
+        Longer side of the cues in the page, in pixels; larger cues are reduced to it.
+    n_lossless_cues
+        With more cues than this in the page, their pictures are compressed with loss.
+    max_cue_pictures
+        With more cues than this in the run, only the first photographs of each class come with pictures;
+        the others are listed with all of their facts, and their cues can be opened from the run folder.
+    max_sources
+        With more photographs than this in the run, only the first ones of each class are listed.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    photograph_px: Annotated[int, Field(ge=64, le=1024)] = 224
+    cue_px: Annotated[int, Field(ge=64, le=2048)] = 224
+    n_lossless_cues: Annotated[int, Field(ge=0)] = 400
+    max_cue_pictures: Annotated[int, Field(ge=1)] = 1500
+    max_sources: Annotated[int, Field(ge=1)] = 10_000
+
+
+@dataclass(frozen=True)
+class Row:
+    """One photograph (None: not in `sources.jsonl`) and every cue that was attempted from it."""
+
+    source: SourceRecord | None
+    cues: tuple[CueRecord, ...]
+
+    @property
+    def group(self) -> tuple[str, str]:
+        """Cue kind and superclass."""
+        first = self.source or self.cues[0]
+        return (first.cue_kind, first.superclass)
+
+    @property
+    def needs_attention(self) -> bool:
+        """Whether any cue failed or is flagged, or no cue was attempted."""
+        return not self.cues or any(cue_state(cue) != OK for cue in self.cues)
+
+
+def cue_state(cue: CueRecord) -> str:
+    """Return `ok`, `flagged` (a picture outside of the limits) or `failed` (no picture)."""
+    if cue.status != OK:
+        return "failed"
+    return "flagged" if cue.flags else OK
+
+
+def write_gallery(
+    run_url: str,
+    load_photograph: LoadPhotograph,
+    params: GalleryParams | None = None,
+    meanings: Mapping[str, str] | None = None,
+) -> str:
+    """Write `gallery.html` into a run folder and return its URL. The same run gives the same bytes.
+
+    Parameters
+    ----------
+    run_url
+        The run folder: `recipe.toml`, `sources.jsonl`, `cues.jsonl`, masks and cues.
+    load_photograph
+        Returns the upright photograph of a source, (H, W, 3) uint8 sRGB; None shows a placeholder.
+    params
+        How large the page may grow.
+    meanings
+        What each quality number means, one sentence by name; shown as explanations.
+
+    Raises
+    ------
+    CuebenchError
+        If the recipe or one of the manifests can't be read, or the page can't be written. A missing mask or
+        cue file is no error: the page says so in its place.
+    """
+    params = params or GalleryParams()
+    _, recipe = read_toml(join(run_url, "recipe.toml"), "recipes")
+    rows = make_rows(
+        read_records(join(run_url, "sources.jsonl"), SourceRecord),
+        read_records(join(run_url, "cues.jsonl"), CueRecord),
+    )
+    listed = first_of_each_group(rows, params.max_sources, lambda _: 1)
+    pictured = first_of_each_group(listed, params.max_cue_pictures, lambda row: len(row.cues))
+    with_picture = {id(row) for row in pictured}
+    lossless = sum(len(row.cues) for row in pictured) <= params.n_lossless_cues
+    pictures = {
+        index: _row_pictures(row, run_url, load_photograph, params, lossless=lossless)
+        for index, row in enumerate(listed)
+        if id(row) in with_picture
+    }
+    data = {
+        "run": _run_facts(run_url, recipe, rows),
+        "groups": _group_counts(rows),
+        "limits": recipe.get("limits", {}),
+        "meanings": dict(meanings or {}),
+        "notices": _notices(rows, listed, pictured, lossless=lossless),
+        "cards": [_card(row, has_pictures=index in pictures) for index, row in enumerate(listed)],
+    }
+    url = join(run_url, GALLERY_NAME)
+    write_bytes(url, _render_page(data, pictures).encode())
+    return url
+
+
+def make_rows(sources: Iterable[SourceRecord], cues: Iterable[CueRecord]) -> list[Row]:
+    """Return photographs with their cues, in canonical order; every cue is in exactly one row.
+
+    A cue belongs to its first parent in its own kind and superclass; where a photograph is listed twice, to the
+    usable entry. Cues whose photograph isn't listed get rows without one.
+    """
+    by_parent: dict[tuple[str, str, str], list[CueRecord]] = defaultdict(list)
+    for cue in sorted(cues, key=lambda record: record.sort_key):
+        by_parent[(cue.cue_kind, cue.superclass, "".join(cue.parent_source_ids[:1]))].append(cue)
+    ordered = sorted(sources, key=lambda record: record.sort_key)
+    owners: dict[tuple[str, str, str], SourceRecord] = {}
+    for source in sorted(ordered, key=lambda record: record.status != OK):
+        owners.setdefault((source.cue_kind, source.superclass, source.source_id), source)
+    rows = []
+    for source in ordered:
+        key = (source.cue_kind, source.superclass, source.source_id)
+        mine = by_parent.pop(key, []) if owners[key] is source else []
+        rows.append(Row(source, tuple(mine)))
+    orphans = [Row(None, tuple(group)) for group in by_parent.values()]
+    return sorted([*rows, *orphans], key=lambda row: row.group)
+
+
+def first_of_each_group(rows: Sequence[Row], limit: int, weigh: Callable[[Row], int]) -> list[Row]:
+    """Return the rows, or, where they weigh more than `limit`, equally many of each kind and class.
+
+    Up to half of those of a class are the first ones that need attention, the rest the first of the others. One
+    row of each class is kept even where that exceeds the limit.
+    """
+    if sum(map(weigh, rows)) <= limit:
+        return list(rows)
+    groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for row in rows:
+        groups[row.group].append(row)
+    fits, too_many = 1, 1 + max(map(len, groups.values()))
+    while too_many - fits > 1:
+        middle = (fits + too_many) // 2
+        if sum(weigh(row) for group in groups.values() for row in _pick(group, middle)) <= limit:
+            fits = middle
+        else:
+            too_many = middle
+    return [row for group in groups.values() for row in _pick(group, fits)]
+
+
+def _pick(group: list[Row], n_rows: int) -> list[Row]:
+    attention = [index for index, row in enumerate(group) if row.needs_attention][: n_rows // 2]
+    others = [index for index in range(len(group)) if index not in set(attention)]
+    return [group[index] for index in sorted([*attention, *others[: n_rows - len(attention)]])]
+
+
+def _run_facts(run_url: str, recipe: Mapping[str, Any], rows: Sequence[Row]) -> dict[str, Any]:
+    cues = [cue for row in rows for cue in row.cues]
+    return {
+        "folder": run_url.rstrip("/").rpartition("/")[2],
+        "recipe": str(recipe.get("name", "")),
+        "recipe_sha256": sorted({cue.recipe_sha256 for cue in cues}),
+        "generator_version": sorted({cue.generator_version for cue in cues}),
+        "segmenter": sorted({cue.segmenter for cue in cues if cue.segmenter}),
+        "side_px": recipe.get("side_px"),
+        "seed": recipe.get("seed"),
+        "n_sources": len(rows),
+        "n_cues": len(cues),
+    }
+
+
+def _group_counts(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Return the counts of each kind and class over the whole run."""
+    counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for row in rows:
+        counter = counts[row.group]
+        counter["n_sources"] += 1
+        counter.update(cue_state(cue) for cue in row.cues)
+        counter["none"] += not row.cues
+    names = ("n_sources", OK, "flagged", "failed", "none")
+    return [
+        {"kind": kind, "superclass": superclass, **{name: counter[name] for name in names}}
+        for (kind, superclass), counter in sorted(counts.items())
+    ]
+
+
+def _notices(rows: Sequence[Row], listed: Sequence[Row], pictured: Sequence[Row], *, lossless: bool) -> list[str]:
+    notices = []
+    pick = "the same number of each class, those with a flag or a failure first, up to half"
+    if len(listed) < len(rows):
+        notices.append(
+            f"This run has {len(rows):,} photographs; the page lists {len(listed):,} of them ({pick}). "
+            "The counts by class are of the whole run."
+        )
+    if len(pictured) < len(listed):
+        notices.append(
+            f"{len(pictured):,} of {len(listed):,} photographs come with pictures ({pick}). "
+            "The others are listed with their numbers; their cues open from the run folder."
+        )
+    if not lossless:
+        notices.append("Cues are compressed with loss in this page; the files in the run folder are exact.")
+    return notices
+
+
+def _card(row: Row, *, has_pictures: bool) -> dict[str, Any]:
+    kind, superclass = row.group
+    masked = next((cue for cue in row.cues if cue.mask_file_name or cue.mask_reason), None)
+    return {
+        "kind": kind,
+        "superclass": superclass,
+        "source": _facts(row.source, _SOURCE_FACTS),
+        "status": row.source.status if row.source else "not-listed",
+        "status_detail": row.source.status_detail if row.source else "The photograph is not in sources.jsonl.",
+        "flags": list(row.source.flags) if row.source else [],
+        "mask": _facts(masked, _MASK_FACTS),
+        "cues": [
+            {**_facts(cue, _CUE_FACTS), "state": cue_state(cue), "quality": _rounded(cue.quality)}
+            for cue in row.cues
+        ],
+        "has_pictures": has_pictures,
+    }
+
+
+def _facts(record: BaseModel | None, names: Sequence[str]) -> dict[str, Any]:
+    """Return the fields that say something, as JSON types; the seed as text, for it exceeds a double."""
+    if record is None:
+        return {}
+    content = record.model_dump(mode="json", include=set(names))
+    if "seed" in content:
+        content["seed"] = str(content["seed"])
+    return {name: value for name, value in content.items() if value not in (None, "", [])}
+
+
+def _rounded(quality: Mapping[str, float]) -> dict[str, float]:
+    return {name: float(f"{value:.4g}") for name, value in quality.items()}
+
+
+def _row_pictures(
+    row: Row, run_url: str, load_photograph: LoadPhotograph, params: GalleryParams, *, lossless: bool
+) -> dict[str, Any]:
+    """Return the pictures of a card: data URIs, None where there is none, and the outline of its mask."""
+    photograph = load_photograph(row.source) if row.source and row.source.status == OK else None
+    mask_name = next((cue.mask_file_name for cue in row.cues if cue.mask_file_name), None)
+    mask = decode_picture(join(run_url, mask_name), "L") if mask_name else None
+    cues = [decode_picture(join(run_url, cue.file_name), "RGB") if cue.file_name else None for cue in row.cues]
+    return {
+        "photograph": None if photograph is None else photograph_picture(photograph, params.photograph_px),
+        "outline": None if mask is None else mask_outline(mask > 127, 2 * params.photograph_px),
+        "cues": [None if cue is None else cue_picture(cue, params.cue_px, lossless=lossless) for cue in cues],
+    }
+
+
+def _render_page(data: Mapping[str, Any], pictures: Mapping[int, Mapping[str, Any]]) -> str:
+    package = files("generation")
+    style, script, page = (
+        package.joinpath(f"gallery_page.{suffix}").read_text(encoding="utf-8") for suffix in ("css", "js", "html")
+    )
+    blocks = (_json_block(f"pictures-{index}", content) for index, content in pictures.items())
+    parts = {
+        "title": html.escape(f"{data['run']['recipe']} - {data['run']['folder']} - cuebench gallery"),
+        "style_hash": _csp_hash(style),
+        "script_hash": _csp_hash(script),
+        "style": style,
+        "script": script,
+        "data": "\n".join([_json_block("data", data), *blocks]),
+    }
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], page)
+
+
+def _json_block(name: str, content: object) -> str:
+    # Without `<`, no text of a user can end the block.
+    text = canonical_json(content).replace("<", "\\u003c")
+    return f'<script type="application/json" id="{name}">{text}</script>'
+
+
+def _csp_hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -1,0 +1,90 @@
+"""The verb `ingest`."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from data_manifests.errors import CuebenchError
+from data_manifests.jsonl import write_records
+from data_manifests.storage import exists, parent
+from data_manifests.taxonomy import read_taxonomy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+@click.command(
+    epilog="Example: cuebench ingest photos --taxonomy refined-bias-20 --provenance photos/sources.csv "
+    "--out sources.jsonl"
+)
+@click.argument("photos")
+@click.option("--taxonomy", required=True, help="A taxonomy file (.toml), or the name of a shipped one.")
+@click.option(
+    "--provenance", metavar="CSV", help="Where the photographs come from: file_name and any other column."
+)
+@click.option("--out", required=True, metavar="FILE", help="The source manifest to write (sources.jsonl).")
+@click.option(
+    "--target",
+    default=300,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Wanted photographs per class.",
+)
+@click.option(
+    "--workers", default=1, show_default=True, type=click.IntRange(min=1), help="Processes that decode."
+)
+@click.option("--format", "form", default="text", show_default=True, type=click.Choice(["text", "json"]))
+@click.option("--force", is_flag=True, help="Overwrite FILE.")
+def ingest(
+    photos: str,
+    taxonomy: str,
+    provenance: str | None,
+    out: str,
+    target: int,
+    workers: int,
+    form: str,
+    force: bool,
+) -> None:
+    """Turn PHOTOS, a folder (or URL) of <superclass>/<photograph>, into a source manifest.
+
+    Every photograph is decoded once; a bad one becomes a row that says why. The summary goes to stdout:
+    usable photographs per class, duplicates, licences that are missing, and what to do about each problem.
+    """
+    from generation.ingest import ingest as ingest_photographs
+
+    if exists(out) and not force:
+        raise CuebenchError(
+            f"{out}: there is already a file; choose another name, or overwrite it with --force"
+        )
+    known = read_taxonomy(taxonomy)
+    with _progress_bar() as on_progress:
+        result = ingest_photographs(
+            photos,
+            known,
+            provenance,
+            relative_to=parent(out),
+            target_per_class=target,
+            workers=workers,
+            on_progress=on_progress,
+        )
+    write_records(out, result.records)
+    summary = result.summary
+    click.echo(summary.model_dump_json(indent=2) if form == "json" else summary.to_text())
+    click.echo(f"wrote {out}: {summary.n_rows} rows, {summary.n_ok} of them ok", err=True)
+
+
+@contextmanager
+def _progress_bar() -> Iterator[Callable[[int, int], None]]:
+    """Give a function that shows how many of all files are done, with rate and time left, on stderr."""
+    from tqdm import tqdm
+
+    with tqdm(desc="ingest", unit="photo", dynamic_ncols=True) as bar:
+
+        def show(n_done: int, n_all: int) -> None:
+            bar.total = n_all
+            bar.update(n_done - bar.n)
+
+        yield show
