@@ -108,3 +108,24 @@ class CueRecord(Record):
         grid = "" if self.grid is None else f"{self.grid:04d}"
         variant = "" if self.variant is None else f"{self.variant:04d}"
         return (self.cue_kind, self.superclass, *self.parent_source_ids, grid, variant, self.cue_id)
+
+
+class MaskRecord(Record):
+    """The mask that a run used for one photograph, or a pick made by a person; no hash: none was found.
+
+    `file_name` is relative to the folder of the manifest. `candidates` holds the scores of every candidate.
+    """
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    source_id: Sha256
+    cue_kind: CueKind
+    mask_sha256: Sha256 | None
+    file_name: str | None
+    segmenter: str
+    reason: str = ""
+    candidates: tuple[dict[str, str | float], ...] = ()
+
+    @property
+    def sort_key(self) -> tuple[str, ...]:
+        """Order of the canonical manifest."""
+        return (self.cue_kind, self.source_id)

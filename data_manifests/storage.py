@@ -32,6 +32,17 @@ def join(base: str, name: str) -> str:
     return f"{base.rstrip('/')}/{name}" if base else name
 
 
+def relative(url: str, base: str) -> str:
+    """Return `url` relative to the folder `base`, POSIX; as it is where only one of them is local.
+
+    >>> relative("photos/a.jpg", "runs/first")
+    '../../photos/a.jpg'
+    """
+    if is_local(url) and is_local(base):
+        return Path(os.path.relpath(local_path(url), local_path(base))).as_posix()
+    return url
+
+
 def parent(url: str) -> str:
     """Return the URL of the folder that holds `url` (`.` for a bare file name)."""
     head, separator, _ = url.rpartition("/")

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 HASH_BITS = 64
 MAX_NEAR_BITS = 16
@@ -28,32 +26,35 @@ def identical_groups(keys: Sequence[str]) -> list[list[int]]:
     return [group for group in places.values() if len(group) > 1]
 
 
-def near_links(hashes: npt.NDArray[np.uint64], max_bits: int) -> list[tuple[int, int, int]]:
-    """Return links (earlier index, later index, number of differing bits) between near hashes, sorted.
+def nearest_earlier(hashes: npt.NDArray[np.uint64], max_bits: int) -> dict[int, tuple[int, int]]:
+    """Return index -> (nearest earlier index, number of differing bits), where one within `max_bits` is earlier.
 
-    Any two different hashes that differ in at most `max_bits` bits (0 to 16) are linked through the first
-    index of each; an index that repeats an earlier hash is linked to its first. So the groups are complete, and
-    every index that has a near one before it is the later one of some link.
+    `hashes` is (N,) uint64. Of several equally near ones the earliest counts.
 
     Two hashes that differ in k bits agree in at least one of k + 1 bands of bits, so that only hashes that
-    share a band are compared.
+    share a band are compared (Norouzi et al., 2012, "Fast search in Hamming space with multi-index hashing").
 
     Raises
     ------
     ValueError
         If `max_bits` lies outside of 0 to 16.
+
+    Examples
+    --------
+    >>> nearest_earlier(np.array([0, 1 << 40, 0b111, 0b011], dtype=np.uint64), max_bits=2)
+    {1: (0, 1), 3: (2, 1)}
     """
     if not 0 <= max_bits <= MAX_NEAR_BITS:
         raise ValueError(f"max_bits: expected 0 to {MAX_NEAR_BITS}, got {max_bits}")
-    distinct, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
-    owner = first[inverse]
-    repeats = np.flatnonzero(owner != np.arange(len(hashes)))
-    links = {(int(owner[index]), int(index), 0) for index in repeats}
+    n = len(hashes)
+    # One number per index that sorts by bits, then by index; `n` bits stand for "none".
+    best = np.full(n, (HASH_BITS + 1) * n, dtype=np.int64)
     for shift, mask in _bands(max_bits + 1):
-        band = (distinct >> np.uint64(shift)) & np.uint64(mask)
+        band = (hashes >> np.uint64(shift)) & np.uint64(mask)
         for bucket in _buckets(band):
-            links.update(_links_within(distinct, first, bucket, max_bits))
-    return sorted(links)
+            _improve(best, hashes, bucket)
+    found = np.flatnonzero(best < (max_bits + 1) * n)
+    return {int(index): (int(best[index] % n), int(best[index] // n)) for index in found}
 
 
 def _bands(n_bands: int) -> Iterator[tuple[int, int]]:
@@ -64,34 +65,40 @@ def _bands(n_bands: int) -> Iterator[tuple[int, int]]:
 
 
 def _buckets(band: npt.NDArray[np.uint64]) -> Iterator[npt.NDArray[np.intp]]:
+    """Yield the indices that share a value, ascending."""
     order = np.argsort(band, kind="stable")
-    ends = np.flatnonzero(np.diff(band[order])) + 1
-    for bucket in np.split(order, ends):
-        if len(bucket) > 1:
-            yield bucket
+    edges = [0, *(np.flatnonzero(np.diff(band[order])) + 1), len(order)]
+    for start, end in pairwise(edges):
+        if end - start > 1:
+            yield order[start:end]
 
 
-def _links_within(
-    distinct: npt.NDArray[np.uint64], first: npt.NDArray[np.intp], bucket: npt.NDArray[np.intp], max_bits: int
-) -> Iterator[tuple[int, int, int]]:
-    values = distinct[bucket]
+def _improve(
+    best: npt.NDArray[np.int64], hashes: npt.NDArray[np.uint64], bucket: npt.NDArray[np.intp]
+) -> None:
+    """Lower `best` to the nearest earlier hash in the bucket."""
+    values = hashes[bucket]
     for start in range(0, len(bucket), _BLOCK):
-        bits = np.bitwise_count(values[start : start + _BLOCK, None] ^ values[None, start:])
-        for row, column in zip(*np.nonzero(bits <= max_bits), strict=True):
-            if row < column:
-                one, other = int(first[bucket[start + row]]), int(first[bucket[start + column]])
-                yield min(one, other), max(one, other), int(bits[row, column])
+        rows = slice(start, start + _BLOCK)
+        later = bucket[rows]
+        earlier = bucket[: start + len(later)]
+        bits = np.bitwise_count(values[rows, None] ^ values[None, : len(earlier)])
+        bits[later[:, None] <= earlier[None, :]] = HASH_BITS + 1
+        nearest = bits.argmin(axis=1)
+        n_bits = bits[np.arange(len(later)), nearest].astype(np.int64)
+        best[later] = np.minimum(best[later], n_bits * len(best) + earlier[nearest])
 
 
-def linked_groups(links: Sequence[tuple[int, int, int]], n: int) -> list[list[int]]:
-    """Return the groups of indices (below `n`) that links connect, in order of their first index.
+def linked_groups(earlier: Mapping[int, tuple[int, int]]) -> list[list[int]]:
+    """Return the groups that the links of `nearest_earlier` make, in order of their first index.
 
-    >>> linked_groups([(0, 2, 1), (2, 3, 4)], n=5)
+    >>> linked_groups({2: (0, 1), 3: (2, 4)})
     [[0, 2, 3]]
     """
-    if not links:
-        return []
-    one, other, _ = zip(*links, strict=True)
-    graph = coo_array((np.ones(len(links)), (one, other)), shape=(n, n))
-    _, labels = connected_components(graph, directed=False)
-    return identical_groups([str(label) for label in labels])
+    groups: defaultdict[int, list[int]] = defaultdict(list)
+    root: dict[int, int] = {}
+    for index in sorted(earlier):
+        target = earlier[index][0]
+        root[index] = root.get(target, target)
+        groups[root[index]].append(index)
+    return [[first, *groups[first]] for first in sorted(groups)]

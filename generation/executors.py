@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from typing import Literal, Protocol, TypeVar
@@ -50,23 +50,21 @@ class ProcessExecutor:
         self, function: Callable[[Item], Result], items: Sequence[Item]
     ) -> Iterator[tuple[Item, Result | WorkerDied]]:
         """Yield every piece with its result; a piece that kills its worker is yielded as `WorkerDied`."""
-        unfinished: list[Item] = []
-        yield from self._run_pool(function, items, self.n_workers, unfinished)
-        # A dead worker takes the whole pool along, and nothing tells which piece killed it: each of the
-        # pieces that were lost gets a pool of its own, so that only the culprit is given up.
-        for item in unfinished:
-            lost: list[Item] = []
-            yield from self._run_pool(function, [item], 1, lost)
-            if lost:
-                yield item, WorkerDied()
+        waiting = list(items)
+        while waiting:
+            suspects, waiting = yield from self._run_pool(function, waiting, self.n_workers)
+            # A dead worker takes its whole pool along, and nothing tells which of the pieces at work killed
+            # it: each of them runs again in a process of its own, so that only the culprit is given up.
+            for item in suspects:
+                lost, _ = yield from self._run_pool(function, [item], 1)
+                if lost:
+                    yield item, WorkerDied()
 
+    @staticmethod
     def _run_pool(
-        self,
-        function: Callable[[Item], Result],
-        items: Sequence[Item],
-        n_workers: int,
-        unfinished: list[Item],
-    ) -> Iterator[tuple[Item, Result | WorkerDied]]:
+        function: Callable[[Item], Result], items: Sequence[Item], n_workers: int
+    ) -> Generator[tuple[Item, Result | WorkerDied], None, tuple[list[Item], list[Item]]]:
+        """Yield finished pieces; return those at work when a worker died, and those not yet begun."""
         pool = ProcessPoolExecutor(
             n_workers, mp_context=multiprocessing.get_context("spawn"), initializer=_start_worker
         )
@@ -74,7 +72,7 @@ class ProcessExecutor:
         running: dict[Future[Result], Item] = {}
         try:
             while waiting or running:
-                # Few pieces are handed out at a time, so that few are lost with a dead pool.
+                # Few pieces are handed out at a time, so that few are suspects when a worker dies.
                 while waiting and len(running) < n_workers + 1:
                     running[pool.submit(function, waiting[-1])] = waiting[-1]
                     waiting.pop()
@@ -83,13 +81,14 @@ class ProcessExecutor:
                     result = future.result()
                     yield running.pop(future), result
         except BrokenProcessPool:
-            unfinished.extend([*running.values(), *reversed(waiting)])
+            return list(running.values()), waiting[::-1]
         except BaseException:
-            for process in list((pool._processes or {}).values()):
+            for process in list(pool._processes.values()):
                 process.terminate()
             raise
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
+        return [], []
 
 
 def _start_worker() -> None:

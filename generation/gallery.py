@@ -224,7 +224,9 @@ def _group_counts(rows: Sequence[Row]) -> list[dict[str, Any]]:
     ]
 
 
-def _notices(rows: Sequence[Row], listed: Sequence[Row], pictured: Sequence[Row], *, lossless: bool) -> list[str]:
+def _notices(
+    rows: Sequence[Row], listed: Sequence[Row], pictured: Sequence[Row], *, lossless: bool
+) -> list[str]:
     notices = []
     pick = "the same number of each class, those with a flag or a failure first, up to half"
     if len(listed) < len(rows):
@@ -250,7 +252,9 @@ def _card(row: Row, *, has_pictures: bool) -> dict[str, Any]:
         "superclass": superclass,
         "source": _facts(row.source, _SOURCE_FACTS),
         "status": row.source.status if row.source else "not-listed",
-        "status_detail": row.source.status_detail if row.source else "The photograph is not in sources.jsonl.",
+        "status_detail": row.source.status_detail
+        if row.source
+        else "The photograph is not in sources.jsonl.",
         "flags": list(row.source.flags) if row.source else [],
         "mask": _facts(masked, _MASK_FACTS),
         "cues": [
@@ -282,7 +286,9 @@ def _row_pictures(
     photograph = load_photograph(row.source) if row.source and row.source.status == OK else None
     mask_name = next((cue.mask_file_name for cue in row.cues if cue.mask_file_name), None)
     mask = decode_picture(join(run_url, mask_name), "L") if mask_name else None
-    cues = [decode_picture(join(run_url, cue.file_name), "RGB") if cue.file_name else None for cue in row.cues]
+    cues = [
+        decode_picture(join(run_url, cue.file_name), "RGB") if cue.file_name else None for cue in row.cues
+    ]
     return {
         "photograph": None if photograph is None else photograph_picture(photograph, params.photograph_px),
         "outline": None if mask is None else mask_outline(mask > 127, 2 * params.photograph_px),
@@ -293,7 +299,8 @@ def _row_pictures(
 def _render_page(data: Mapping[str, Any], pictures: Mapping[int, Mapping[str, Any]]) -> str:
     package = files("generation")
     style, script, page = (
-        package.joinpath(f"gallery_page.{suffix}").read_text(encoding="utf-8") for suffix in ("css", "js", "html")
+        package.joinpath(f"gallery_page.{suffix}").read_text(encoding="utf-8")
+        for suffix in ("css", "js", "html")
     )
     blocks = (_json_block(f"pictures-{index}", content) for index, content in pictures.items())
     parts = {

@@ -58,7 +58,9 @@ def mask_outline(mask: npt.NDArray[np.bool_], longer_side_px: int) -> dict[str, 
     # Each pixel becomes 2 x 2, so that the outline runs between pixels, not through their centres.
     double = np.kron(canvas, np.ones((2, 2), np.uint8))
     contours, _ = cv2.findContours(double, cv2.RETR_CCOMP, cv2.CHAIN_APPROX_NONE)
-    kept = [cv2.approxPolyDP(contour, 1.0, True)[:, 0] for contour in contours if cv2.contourArea(contour) >= 9]
+    kept = [
+        cv2.approxPolyDP(contour, 1.0, True)[:, 0] for contour in contours if cv2.contourArea(contour) >= 9
+    ]
     path = "".join(f"M{' '.join(f'{(x + 1) // 2} {(y + 1) // 2}' for x, y in points)}Z" for points in kept)
     return {"height": size[1], "path": path, "width": size[0]}
 

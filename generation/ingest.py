@@ -16,7 +16,7 @@ from data_manifests.errors import CuebenchError
 from data_manifests.records import OK, CueKind, SourceRecord
 from data_manifests.storage import is_local, join, list_files, local_path, read_bytes
 from data_manifests.taxonomy import Taxonomy
-from generation.duplicates import MAX_NEAR_BITS, identical_groups, linked_groups, near_links
+from generation.duplicates import MAX_NEAR_BITS, identical_groups, linked_groups, nearest_earlier
 from generation.executors import WorkerDied, executor_for
 from generation.hashing import perceptual_hash
 from generation.ingest_summary import DuplicateGroups, IngestSummary, Problem, summarise
@@ -339,14 +339,11 @@ def _mark_exact(records: list[SourceRecord], members: Sequence[int]) -> list[lis
 
 def _mark_near(records: list[SourceRecord], members: Sequence[int], max_bits: int) -> list[list[int]]:
     hashes = np.array([int(records[index].phash or "0", 16) for index in members], dtype=np.uint64)
-    links = near_links(hashes, max_bits)
-    nearest: dict[int, tuple[int, int]] = {}
-    for earlier, later, n_bits in links:
-        nearest[later] = min(nearest.get(later, (n_bits, earlier)), (n_bits, earlier))
-    for later, (n_bits, earlier) in nearest.items():
+    nearest = nearest_earlier(hashes, max_bits)
+    for later, (earlier, n_bits) in nearest.items():
         other = records[members[earlier]].file_name
         _flag(records, members[later], "near_duplicate", f"{n_bits} of 64 bits from {other}")
-    return [[members[place] for place in group] for group in linked_groups(links, len(members))]
+    return [[members[place] for place in group] for group in linked_groups(nearest)]
 
 
 def _mark_shared(records: list[SourceRecord], members: Sequence[int]) -> list[list[int]]:

@@ -71,7 +71,7 @@ class Problem(_Part):
 
     @classmethod
     def of(cls, kind: str, found: Sequence[str], n: int | None = None) -> Problem:
-        """Return the problem of a kind with what was found; `n` is their number if they are not listed singly."""
+        """Return the problem of a kind with what was found; `n` if they are not listed singly."""
         what, to_do = cls.KINDS[kind]
         return cls(kind=kind, n=len(found) if n is None else n, what=what, to_do=to_do, examples=tuple(found))
 

@@ -164,5 +164,3 @@ def _known_keys(place: tuple[int | str, ...]) -> list[str]:
             return ["min", "max"]
         model = annotation
     return sorted(model.model_fields)
-
-

@@ -1,0 +1,220 @@
+"""The shape cue: the outline and inner structure of an object as uniform strokes, without its texture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+from pydantic import BaseModel, ConfigDict, Field
+
+from data_manifests.errors import CuebenchError
+from generation.outcome import Unavailable
+from generation.shape_canvas import Canvas, Placement
+from generation.shape_lines import (
+    Curve,
+    skeleton_lines,
+    split_where,
+    structure_lines,
+    trace_lines,
+    trace_outline,
+)
+from generation.shape_quality import measure_shape
+
+MIN_SIDE_PX = 224
+MAX_SIDE_PX = 2048
+_PAD_PX = 6  # background around the object in the working image
+
+
+class ShapeParams(BaseModel):
+    """How a shape cue is drawn. Lengths are shares, so that a cue looks the same at every size.
+
+    Attributes
+    ----------
+    style
+        What is drawn: the outline with the structure inside, the outline alone, the filled object, or its
+        medial axis.
+    polarity
+        Colours of lines (or object) and background.
+    margin_share
+        Empty border on each side of the longer side of the object, as a share of the cue's side.
+    stroke_share
+        Width of the outline's stroke as a share of the cue's side: 1.75 px at 224.
+    interior_stroke_ratio
+        Width of inner lines over that of the outline.
+    working_px
+        Longer side of the object, in pixels, when lines are looked for. The same for every source and cue,
+        so that neither the resolution of the photograph nor that of the cue changes the drawing.
+    smoothing_share
+        Standard deviation of the Gaussian along curves, as a share of `working_px`.
+    texture_suppression
+        How much an edge among edges is lowered (weight of the surround); 0 keeps texture.
+    min_line_share
+        Inner lines whose bounding box has a smaller diagonal are left out, as a share of `working_px`.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    style: Literal["outline+interior", "outline", "silhouette", "skeleton"] = "outline+interior"
+    polarity: Literal["white-on-black", "black-on-white"] = "white-on-black"
+    margin_share: Annotated[float, Field(ge=0.0, le=0.4)] = 0.08
+    stroke_share: Annotated[float, Field(ge=0.002, le=0.05)] = 0.0078125
+    interior_stroke_ratio: Annotated[float, Field(ge=0.3, le=1.0)] = 0.8
+    working_px: Annotated[int, Field(ge=128, le=1024)] = 384
+    smoothing_share: Annotated[float, Field(ge=0.0, le=0.02)] = 0.002
+    texture_suppression: Annotated[float, Field(ge=0.0, le=4.0)] = 1.0
+    min_line_share: Annotated[float, Field(ge=0.0, le=0.5)] = 0.04
+
+
+@dataclass(frozen=True)
+class ShapeCue:
+    """A rendered shape cue.
+
+    `image` is (S, S, 3) uint8 with three equal channels; `quality` holds the numbers of
+    `generation.shape_quality.SHAPE_QUALITY` that apply to its style.
+    """
+
+    image: npt.NDArray[np.uint8]
+    quality: dict[str, float]
+
+
+@dataclass(frozen=True)
+class _Working:
+    """The object at the working size; `source_px` pixels of it are one pixel of the photograph."""
+
+    image: npt.NDArray[np.uint8]
+    coverage: npt.NDArray[np.float32]
+    photograph: npt.NDArray[np.float64]  # left, top, right, bottom of the photograph in working pixels
+    source_px: float
+
+
+def render_shape(
+    image: npt.NDArray[np.uint8], mask: npt.NDArray[np.bool_], side_px: int, params: ShapeParams
+) -> ShapeCue | Unavailable:
+    """Return the shape cue of an object: the same bytes for the same arguments, whatever the threads.
+
+    Parameters
+    ----------
+    image
+        (H, W, 3) uint8 sRGB.
+    mask
+        (H, W) bool, True on the object.
+    side_px
+        Side of the square cue in pixels, 224 to 2048.
+
+    Raises
+    ------
+    CuebenchError
+        If `side_px` is out of range, or image and mask do not have the shapes and types above.
+    """
+    _check(image, mask, side_px)
+    if not mask.any():
+        return Unavailable("empty-mask", "the mask has no pixel of the object")
+    working = _to_working_size(image, mask, params.working_px)
+    outline = trace_outline(
+        working.coverage,
+        float(np.hypot(params.smoothing_share * params.working_px, 0.7 * max(0.0, working.source_px - 1))),
+        min_extent_px=0.01 * params.working_px,
+    )
+    if not outline:
+        return Unavailable("object-too-thin", "no part of the object is wide enough to have an outline")
+    at_frame = [_lies_on_frame(curve, working) for curve in outline]
+    visible = [
+        part for curve, hidden in zip(outline, at_frame, strict=True) for part in split_where(curve, hidden)
+    ]
+    placement = _placement(outline, side_px, params.margin_share)
+    light = _draw(working, outline, visible, Canvas(side_px, placement), params)
+    cut = Canvas(side_px, placement)
+    cut.stroke(
+        [part for c, h in zip(outline, at_frame, strict=True) if h.any() for part in split_where(c, ~h)], 1
+    )
+    quality = measure_shape(
+        light,
+        placement.warp(working.coverage, side_px),
+        cut.light() > 0,
+        stroke_px=params.stroke_share * side_px,
+        style=params.style,
+    )
+    quality["border_contact_share"] = float(np.concatenate(at_frame).mean())
+    quality["upsample_factor"] = placement.scale_x * working.source_px
+    if params.polarity == "black-on-white":
+        light = 255 - light
+    return ShapeCue(np.repeat(light[..., None], 3, axis=2), quality)
+
+
+def _check(image: npt.NDArray[np.uint8], mask: npt.NDArray[np.bool_], side_px: int) -> None:
+    if not MIN_SIDE_PX <= side_px <= MAX_SIDE_PX:
+        raise CuebenchError(f"side_px: expected {MIN_SIDE_PX} to {MAX_SIDE_PX}, got {side_px}")
+    if image.ndim != 3 or image.shape[2] != 3 or image.dtype != np.uint8:
+        raise CuebenchError(f"image: expected (H, W, 3) uint8, got {image.shape} {image.dtype}")
+    if mask.shape != image.shape[:2] or mask.dtype != np.bool_:
+        raise CuebenchError(
+            f"mask: expected {image.shape[:2]} bool like the image, got {mask.shape} {mask.dtype}"
+        )
+
+
+def _to_working_size(image: npt.NDArray[np.uint8], mask: npt.NDArray[np.bool_], working_px: int) -> _Working:
+    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+    top, bottom, left, right = rows[0], rows[-1] + 1, columns[0], columns[-1] + 1
+    scale = working_px / max(bottom - top, right - left)
+    size = (max(1, round((right - left) * scale)), max(1, round((bottom - top) * scale)))
+    shrinks = scale < 1
+    pixels = cv2.resize(
+        np.ascontiguousarray(image[top:bottom, left:right]),
+        size,
+        interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_CUBIC,
+    )
+    coverage = cv2.resize(
+        mask[top:bottom, left:right].astype(np.float32),
+        size,
+        interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR,
+    )
+    pad = (_PAD_PX,) * 4
+    scale_x, scale_y = size[0] / (right - left), size[1] / (bottom - top)
+    height, width = mask.shape
+    return _Working(
+        cv2.copyMakeBorder(pixels, *pad, cv2.BORDER_REPLICATE),
+        cv2.copyMakeBorder(coverage, *pad, cv2.BORDER_CONSTANT, value=0),
+        np.array([-left * scale_x, -top * scale_y, (width - left) * scale_x, (height - top) * scale_y])
+        + (_PAD_PX - 0.5),
+        scale,
+    )
+
+
+def _lies_on_frame(curve: Curve, working: _Working) -> npt.NDArray[np.bool_]:
+    # A segmenter's mask often ends a pixel before the frame that cuts the object.
+    tolerance = 2 + 1.5 * working.source_px
+    low, high = working.photograph[:2], working.photograph[2:]
+    return np.asarray(((curve.points - low < tolerance) | (high - curve.points < tolerance)).any(axis=1))
+
+
+def _placement(outline: list[Curve], side_px: int, margin_share: float) -> Placement:
+    points = np.vstack([curve.points for curve in outline]) + 0.5
+    low, high = points.min(axis=0), points.max(axis=0)
+    scale = (1 - 2 * margin_share) * side_px / float((high - low).max())
+    offset = side_px / 2 - scale * (low + high) / 2
+    return Placement(scale, scale, float(offset[0]), float(offset[1]))
+
+
+def _draw(
+    working: _Working, outline: list[Curve], visible: list[Curve], canvas: Canvas, params: ShapeParams
+) -> npt.NDArray[np.uint8]:
+    stroke_px = params.stroke_share * canvas.side_px
+    sigma_px = params.smoothing_share * params.working_px * 2
+    mask = working.coverage >= 0.5
+    if params.style == "silhouette":
+        canvas.fill(outline)
+    elif params.style == "skeleton":
+        canvas.stroke(
+            trace_lines(skeleton_lines(mask), sigma_px, max_spur_px=0.03 * params.working_px), stroke_px
+        )
+    else:
+        canvas.stroke(visible, stroke_px)
+    if params.style == "outline+interior":
+        lines = structure_lines(
+            working.image, mask, params.texture_suppression, params.min_line_share * params.working_px
+        )
+        canvas.stroke(trace_lines(lines, sigma_px, max_spur_px=6), stroke_px * params.interior_stroke_ratio)
+    return canvas.light()
