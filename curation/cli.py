@@ -1,4 +1,4 @@
-"""The command line: one command, `cuebench`; each verb is loaded from the room that owns it, when it is used."""
+"""The command line: one command, `cuebench`, whose verbs are loaded from the room that owns them when used."""
 
 from __future__ import annotations
 

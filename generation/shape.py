@@ -185,7 +185,7 @@ def _to_working_size(image: npt.NDArray[np.uint8], mask: npt.NDArray[np.bool_], 
 
 def _lies_on_frame(curve: Curve, working: _Working) -> npt.NDArray[np.bool_]:
     # A segmenter's mask often ends a pixel before the frame that cuts the object.
-    tolerance = 2 + 1.5 * working.source_px
+    tolerance = 1 + working.source_px
     low, high = working.photograph[:2], working.photograph[2:]
     return np.asarray(((curve.points - low < tolerance) | (high - curve.points < tolerance)).any(axis=1))
 

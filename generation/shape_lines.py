@@ -86,10 +86,9 @@ def trace_lines(lines: npt.NDArray[np.bool_], sigma_px: float, max_spur_px: floa
     ink = np.pad(lines, 1).astype(np.uint8)
     n_neighbours = cv2.filter2D(ink, -1, np.ones((3, 3), np.uint8), borderType=cv2.BORDER_CONSTANT) - ink
     junctions = (ink > 0) & (n_neighbours > 2)
-    rings, _ = cv2.findContours(
-        (ink > 0).astype(np.uint8) - junctions, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE
-    )
-    arcs = (_arc_from_ring(ring.reshape(-1, 2)) for ring in rings)
+    rings, tree = cv2.findContours(ink - junctions, cv2.RETR_CCOMP, cv2.CHAIN_APPROX_NONE)
+    outer = (ring for ring, node in zip(rings, tree[0], strict=True) if node[3] < 0) if rings else ()
+    arcs = (_arc_from_ring(ring.reshape(-1, 2)) for ring in outer)
     return [smooth(arc, sigma_px) for arc in _join_junctions(arcs, junctions, max_spur_px)]
 
 
