@@ -12,10 +12,10 @@ PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.1
 KEY := $(shell { pwd; cat pyproject.toml constraints.txt; } | cksum | cut -d ' ' -f 1)
 BASE := $(VENV)/.base-$(KEY)
 DEV := $(VENV)/.dev-$(KEY)
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format wheel clean distclean
+.PHONY: help venv demo test lint format wheel clean distclean
 .NOTPARALLEL:
 
 help: ## this list
@@ -23,6 +23,8 @@ help: ## this list
 
 demo: $(BASE) ## install, then make a set of cues from photographs that scikit-image ships, in demo/
 	$(BIN)/cuebench demo --out demo --force
+
+venv: $(DEV) ## only install, with the tools for development
 
 test: $(DEV) ## install with the tools for development, then run the tests (PYTEST_ARGS='-k shape')
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
@@ -44,8 +46,8 @@ clean: ## remove what was built and cached, but not the environment
 	rm -rf demo dist .benchmarks .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
 
-distclean: clean ## remove the environment too
-	rm -rf $(VENV)
+distclean: clean ## remove the environments too
+	rm -rf $(VENV) .cache
 
 $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo "cuebench needs Python 3.11 or newer, and none is on the path;" \

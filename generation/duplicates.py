@@ -27,7 +27,7 @@ def identical_groups(keys: Sequence[str]) -> list[list[int]]:
 
 
 def nearest_earlier(hashes: npt.NDArray[np.uint64], max_bits: int) -> dict[int, tuple[int, int]]:
-    """Return index -> (nearest earlier index, number of differing bits), where one within `max_bits` is earlier.
+    """Return index -> (nearest earlier index, number of differing bits) where those are at most `max_bits`.
 
     `hashes` is (N,) uint64. Of several equally near ones the earliest counts.
 

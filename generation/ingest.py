@@ -235,7 +235,7 @@ def examine_file(photos: str, name: str, limits: DecodeLimits) -> Examined:
     """Return what one file is; a file that can't be read at all has the hash of no bytes."""
     url = join(photos, name)
     try:
-        data = read_bytes(url)
+        data = _read_photograph(url)
     except CuebenchError as error:
         detail = str(error).removeprefix(f"{url}: ")
         nothing = hashlib.sha256().hexdigest()
@@ -258,6 +258,13 @@ def examine_file(photos: str, name: str, limits: DecodeLimits) -> Examined:
         format=photograph.format,
         flags=photograph.flags,
     )
+
+
+def _read_photograph(url: str) -> bytes:
+    # Reading a named pipe would wait for ever.
+    if is_local(url) and local_path(url).exists() and not local_path(url).is_file():
+        raise CuebenchError(f"{url}: not a regular file")
+    return read_bytes(url)
 
 
 def _place(photos: str, relative_to: str, name: str) -> str:

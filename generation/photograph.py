@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from generation.colour import Pixels, srgb_pixels
 from generation.hashing import pixel_sha256
 from generation.outcome import Unavailable
-from generation.sniffing import Content, ends_early, sniff, suffix_disagrees
+from generation.sniffing import Content, broken_png_chunk, ends_early, sniff, suffix_disagrees
 
 # Pillow itself refuses pictures of twice its MAX_IMAGE_PIXELS.
 PILLOW_MAX_PIXELS = 178_956_970
@@ -124,6 +124,8 @@ def _decode(data: bytes, file_name: str, content: Content, limits: DecodeLimits)
     refused = _check_size(*picture.size, limits)
     if refused:
         return refused
+    if content.format == "PNG" and (chunk := broken_png_chunk(data)):
+        return Unavailable("unreadable", f"the PNG is damaged: wrong checksum of chunk {chunk}")
     mode, file_format = picture.mode, picture.format or content.format
     orientation, exif_is_bad = _read_orientation(picture)
     sixteen_bit = _is_sixteen_bit(data, picture)
@@ -180,6 +182,9 @@ def _read_orientation(picture: Image.Image) -> tuple[int, bool]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
+            # A copy of its own: when opening a JPEG, Pillow has read the block already and hushed up damage.
+            if block := picture.info.get("exif"):
+                Image.Exif().load(block)
             found = picture.getexif().get(_ORIENTATION_TAG, 1)
         except _DECODE_ERRORS:
             found = _orientation_by_hand(picture.info.get("exif", b""))

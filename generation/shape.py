@@ -26,6 +26,8 @@ from generation.shape_quality import measure_shape
 MIN_SIDE_PX = 224
 MAX_SIDE_PX = 2048
 _PAD_PX = 6  # background around the object in the working image
+_SPUR_PX = 6.0
+_SNAPPED_PX = 32.0  # a smaller side would be stretched by more than 2 % to whole pixels
 
 
 class ShapeParams(BaseModel):
@@ -41,7 +43,7 @@ class ShapeParams(BaseModel):
     margin_share
         Empty border on each side of the longer side of the object, as a share of the cue's side.
     stroke_share
-        Width of the outline's stroke as a share of the cue's side: 1.75 px at 224.
+        Width of the outline's stroke as a share of the cue's side: 2 px at 224.
     interior_stroke_ratio
         Width of inner lines over that of the outline.
     working_px
@@ -60,12 +62,12 @@ class ShapeParams(BaseModel):
     style: Literal["outline+interior", "outline", "silhouette", "skeleton"] = "outline+interior"
     polarity: Literal["white-on-black", "black-on-white"] = "white-on-black"
     margin_share: Annotated[float, Field(ge=0.0, le=0.4)] = 0.08
-    stroke_share: Annotated[float, Field(ge=0.002, le=0.05)] = 0.0078125
+    stroke_share: Annotated[float, Field(ge=0.002, le=0.05)] = 1 / 112
     interior_stroke_ratio: Annotated[float, Field(ge=0.3, le=1.0)] = 0.8
     working_px: Annotated[int, Field(ge=128, le=1024)] = 384
     smoothing_share: Annotated[float, Field(ge=0.0, le=0.02)] = 0.002
-    texture_suppression: Annotated[float, Field(ge=0.0, le=4.0)] = 1.0
-    min_line_share: Annotated[float, Field(ge=0.0, le=0.5)] = 0.04
+    texture_suppression: Annotated[float, Field(ge=0.0, le=4.0)] = 1.25
+    min_line_share: Annotated[float, Field(ge=0.0, le=0.5)] = 0.035
 
 
 @dataclass(frozen=True)
@@ -113,35 +115,27 @@ def render_shape(
     if not mask.any():
         return Unavailable("empty-mask", "the mask has no pixel of the object")
     working = _to_working_size(image, mask, params.working_px)
-    outline = trace_outline(
-        working.coverage,
-        float(np.hypot(params.smoothing_share * params.working_px, 0.7 * max(0.0, working.source_px - 1))),
-        min_extent_px=0.01 * params.working_px,
-    )
+    # The steps of a mask's pixels are smoothed away where they are larger than the smoothing asked for.
+    sigma_px = float(np.hypot(params.smoothing_share * params.working_px, 1.2 * working.source_px))
+    outline = trace_outline(working.coverage, sigma_px, min_extent_px=0.01 * params.working_px)
     if not outline:
         return Unavailable("object-too-thin", "no part of the object is wide enough to have an outline")
     at_frame = [_lies_on_frame(curve, working) for curve in outline]
-    visible = [
-        part for curve, hidden in zip(outline, at_frame, strict=True) for part in split_where(curve, hidden)
-    ]
     placement = _placement(outline, side_px, params.margin_share)
-    light = _draw(working, outline, visible, Canvas(side_px, placement), params)
-    cut = Canvas(side_px, placement)
-    cut.stroke(
-        [part for c, h in zip(outline, at_frame, strict=True) if h.any() for part in split_where(c, ~h)], 1
-    )
+    light = _draw(working, outline, at_frame, Canvas(side_px, placement), params)
+    frame = Canvas(side_px, placement, n_fine=1)
+    frame.stroke(_pieces(outline, [~hidden for hidden in at_frame]), 1)
     quality = measure_shape(
         light,
         placement.warp(working.coverage, side_px),
-        cut.light() > 0,
-        stroke_px=params.stroke_share * side_px,
+        frame.light() > 0,
+        reach_px=params.stroke_share * side_px / 2 + 1 + 3 * sigma_px * placement.scale_x,
         style=params.style,
     )
     quality["border_contact_share"] = float(np.concatenate(at_frame).mean())
     quality["upsample_factor"] = placement.scale_x * working.source_px
-    if params.polarity == "black-on-white":
-        light = 255 - light
-    return ShapeCue(np.repeat(light[..., None], 3, axis=2), quality)
+    shown = light if params.polarity == "white-on-black" else np.asarray(255 - light, np.uint8)
+    return ShapeCue(np.asarray(cv2.merge([shown, shown, shown]), np.uint8), quality)
 
 
 def _check(image: npt.NDArray[np.uint8], mask: npt.NDArray[np.bool_], side_px: int) -> None:
@@ -167,16 +161,17 @@ def _to_working_size(image: npt.NDArray[np.uint8], mask: npt.NDArray[np.bool_], 
         interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_CUBIC,
     )
     coverage = cv2.resize(
-        mask[top:bottom, left:right].astype(np.float32),
+        mask[top:bottom, left:right].astype(np.uint8) * 255,
         size,
         interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR,
     )
     pad = (_PAD_PX,) * 4
+    covered = cv2.copyMakeBorder(coverage.astype(np.float32) / 255, *pad, cv2.BORDER_CONSTANT, value=0)
     scale_x, scale_y = size[0] / (right - left), size[1] / (bottom - top)
     height, width = mask.shape
     return _Working(
-        cv2.copyMakeBorder(pixels, *pad, cv2.BORDER_REPLICATE),
-        cv2.copyMakeBorder(coverage, *pad, cv2.BORDER_CONSTANT, value=0),
+        np.asarray(cv2.copyMakeBorder(pixels, *pad, cv2.BORDER_REPLICATE), np.uint8),
+        np.asarray(covered, np.float32),
         np.array([-left * scale_x, -top * scale_y, (width - left) * scale_x, (height - top) * scale_y])
         + (_PAD_PX - 0.5),
         scale,
@@ -191,30 +186,44 @@ def _lies_on_frame(curve: Curve, working: _Working) -> npt.NDArray[np.bool_]:
 
 
 def _placement(outline: list[Curve], side_px: int, margin_share: float) -> Placement:
+    """Return the map that centres the object and makes its longer side fill the cue but for the margins.
+
+    Both sides are whole pixels and start at the centre of one: the straight sides of a box have the same
+    brightness in every cue, instead of the one that chance gives to a line between two rows of pixels.
+    """
     points = np.vstack([curve.points for curve in outline]) + 0.5
     low, high = points.min(axis=0), points.max(axis=0)
-    scale = (1 - 2 * margin_share) * side_px / float((high - low).max())
-    offset = side_px / 2 - scale * (low + high) / 2
-    return Placement(scale, scale, float(offset[0]), float(offset[1]))
+    scale = np.floor((1 - 2 * margin_share) * side_px) / (high - low).max()
+    size = np.maximum(1, np.rint((high - low) * scale))
+    scales = size / (high - low) if (high - low).min() * scale >= _SNAPPED_PX else np.full(2, scale)
+    offset = np.floor((side_px - size) / 2) + 0.5 - scales * low
+    return Placement(float(scales[0]), float(scales[1]), float(offset[0]), float(offset[1]))
+
+
+def _pieces(outline: list[Curve], hidden: list[npt.NDArray[np.bool_]]) -> list[Curve]:
+    return [piece for curve, at in zip(outline, hidden, strict=True) for piece in split_where(curve, at)]
 
 
 def _draw(
-    working: _Working, outline: list[Curve], visible: list[Curve], canvas: Canvas, params: ShapeParams
+    working: _Working,
+    outline: list[Curve],
+    at_frame: list[npt.NDArray[np.bool_]],
+    canvas: Canvas,
+    params: ShapeParams,
 ) -> npt.NDArray[np.uint8]:
     stroke_px = params.stroke_share * canvas.side_px
-    sigma_px = params.smoothing_share * params.working_px * 2
+    sigma_px = 2 * params.smoothing_share * params.working_px  # pixel chains are rougher than outlines
     mask = working.coverage >= 0.5
     if params.style == "silhouette":
         canvas.fill(outline)
     elif params.style == "skeleton":
-        canvas.stroke(
-            trace_lines(skeleton_lines(mask), sigma_px, max_spur_px=0.03 * params.working_px), stroke_px
-        )
+        axis = trace_lines(skeleton_lines(mask), sigma_px, max_spur_px=0.03 * params.working_px)
+        canvas.stroke(axis, stroke_px)
     else:
-        canvas.stroke(visible, stroke_px)
+        canvas.stroke(_pieces(outline, at_frame), stroke_px)
     if params.style == "outline+interior":
-        lines = structure_lines(
-            working.image, mask, params.texture_suppression, params.min_line_share * params.working_px
-        )
-        canvas.stroke(trace_lines(lines, sigma_px, max_spur_px=6), stroke_px * params.interior_stroke_ratio)
+        min_extent_px = params.min_line_share * params.working_px
+        lines = structure_lines(working.image, mask, params.texture_suppression, min_extent_px)
+        inner = trace_lines(lines, sigma_px, max_spur_px=_SPUR_PX)
+        canvas.stroke(inner, stroke_px * params.interior_stroke_ratio)
     return canvas.light()

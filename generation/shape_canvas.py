@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from generation.shape_lines import Curve, Points
 
-_FINE_PX = 1792  # smallest side of the raster in which strokes are drawn before it is reduced
+_FINE_PX = 2048  # smallest side of the raster in which strokes are drawn before it is reduced
 _SHIFT = 4  # binary digits of a pixel's fraction in OpenCV's drawing functions
 
 
@@ -42,10 +42,11 @@ class Placement:
 class Canvas:
     """Light on a dark square: drawn on a finer raster and reduced by area, so that it is anti-aliased."""
 
-    def __init__(self, side_px: int, placement: Placement) -> None:
+    def __init__(self, side_px: int, placement: Placement, n_fine: int | None = None) -> None:
         self.side_px = side_px
         self._placement = placement
-        self._factor = max(1, _FINE_PX // side_px)
+        self._factor = n_fine or max(1, _FINE_PX // side_px)
+        self._line_type = cv2.LINE_AA if self._factor < 4 else cv2.LINE_8
         self._fine = np.zeros((side_px * self._factor,) * 2, np.uint8)
 
     def stroke(self, curves: Sequence[Curve], width_px: float) -> None:
@@ -53,7 +54,7 @@ class Canvas:
         thickness = max(1, round(width_px * self._factor))
         for closed in (False, True):
             paths = [self._path(curve) for curve in curves if curve.closed == closed]
-            cv2.polylines(self._fine, paths, closed, 255, thickness, cv2.LINE_AA, _SHIFT)
+            cv2.polylines(self._fine, paths, closed, 255, thickness, self._line_type, _SHIFT)
 
     def fill(self, curves: Sequence[Curve]) -> None:
         """Fill closed curves by the even-odd rule: a curve inside another one is a hole."""
@@ -63,7 +64,9 @@ class Canvas:
         """Return the canvas, (S, S) uint8."""
         if self._factor == 1:
             return self._fine.copy()
-        return np.asarray(cv2.resize(self._fine, (self.side_px,) * 2, interpolation=cv2.INTER_AREA), np.uint8)
+        # A window of one and a half pixels: a line is less bright or dark for where it lies between pixels.
+        soft = cv2.blur(self._fine, (self._factor // 2 | 1,) * 2)
+        return np.asarray(cv2.resize(soft, (self.side_px,) * 2, interpolation=cv2.INTER_AREA), np.uint8)
 
     def _path(self, curve: Curve) -> npt.NDArray[np.int32]:
         fine = self._placement.apply(curve.points) * self._factor - 0.5

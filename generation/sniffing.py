@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Literal
@@ -139,3 +140,21 @@ def ends_early(data: bytes, content: Content) -> bool:
     if content.format == "GIF":
         return not data.rstrip(b"\x00").endswith(b";")
     return False
+
+
+def broken_png_chunk(data: bytes) -> str:
+    """Return the name of the first chunk of a PNG whose checksum is wrong, or nothing.
+
+    Pillow checks those of the header only, so that damaged pixels could pass.
+    """
+    start = 8
+    while start + 12 <= len(data):
+        end = start + 8 + int.from_bytes(data[start : start + 4], "big")
+        checksum = data[end : end + 4]
+        # A chunk that the file ends in has none: that is a matter of truncation.
+        if len(checksum) == 4 and zlib.crc32(data[start + 4 : end]) != int.from_bytes(checksum, "big"):
+            return data[start + 4 : start + 8].decode("latin-1")
+        if data.startswith(b"IEND", start + 4):
+            break
+        start = end + 4
+    return ""

@@ -5,10 +5,10 @@ A lane of the continuous integration sets `CUEBENCH_NO_SKIP=1`, and a skipped te
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shutil
 from collections.abc import Callable, Generator, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -39,14 +39,12 @@ def _missing_u2netp() -> str | None:
 
 
 def _missing_sam() -> str | None:
-    names = [
-        name for name in ("torch", "torchvision", "segment_anything") if not importlib.util.find_spec(name)
-    ]
+    names = [name for name in ("torch", "torchvision", "segment_anything") if not find_spec(name)]
     return f"{', '.join(names)} not installed: pip install 'cuebench[sam]'" if names else None
 
 
 def _missing_browser() -> str | None:
-    if importlib.util.find_spec("playwright") is None:
+    if find_spec("playwright") is None:
         return "playwright is not installed: pip install 'cuebench[dev]'"
     return None if chromium_path() else f"none of {', '.join(CHROMIUM_NAMES)} is on the path"
 

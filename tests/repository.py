@@ -10,14 +10,17 @@ ROOT = Path(__file__).resolve().parents[1]
 
 PACKAGES = ("annotation_app", "curation", "data_manifests", "evaluation", "generation")
 
-# what .gitignore leaves out, and the repository's own store
-_NOT_OURS = re.compile(r"\.git|\.venv|\.cache|.*\.egg-info|__pycache__|\.\w+_cache|\.hypothesis|\.benchmarks")
-_NOT_OURS_AT_THE_TOP = frozenset({"build", "demo", "dist"})
+FOLDERS = (*PACKAGES, ".ci", "benchmarks", "tests")
+
+# at the top lie a person's own photographs, runs and databases too
+_SUFFIXES_AT_THE_TOP = frozenset({"", ".md", ".toml", ".txt"})
+
+_CACHES = re.compile(r"__pycache__|\.\w+_cache|\.hypothesis|\.benchmarks")
 
 
 def _walk(folder: Path) -> Iterator[Path]:
     for path in sorted(folder.iterdir()):
-        if _NOT_OURS.fullmatch(path.name) or (folder == ROOT and path.name in _NOT_OURS_AT_THE_TOP):
+        if _CACHES.fullmatch(path.name):
             continue
         if path.is_dir():
             yield from _walk(path)
@@ -26,8 +29,9 @@ def _walk(folder: Path) -> Iterator[Path]:
 
 
 def repository_files() -> list[Path]:
-    """Return every file of the repository, sorted, without what is built or cached."""
-    return list(_walk(ROOT))
+    """Return every file of the repository, without what is built, cached or a person's own."""
+    top = [path for path in ROOT.iterdir() if path.is_file() and path.suffix in _SUFFIXES_AT_THE_TOP]
+    return sorted(top) + [path for folder in FOLDERS for path in _walk(ROOT / folder)]
 
 
 def package_files() -> list[Path]:

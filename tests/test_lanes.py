@@ -60,7 +60,7 @@ def test_a_marked_test_is_skipped_with_the_reason_where_its_need_is_absent(
     monkeypatch.delenv("U2NET_HOME", raising=False)
     monkeypatch.setenv("REMBG_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", "")
-    monkeypatch.setattr(lanes.importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr(lanes, "find_spec", lambda _: None)
     pytester.makeini(f"[pytest]\nmarkers =\n    {marker}")
     pytester.makepyfile(f"import pytest\n\n@pytest.mark.{marker}\ndef test_marked(): pass")
     result = pytester.runpytest_inprocess("-p", "no:cacheprovider", "-rs", plugins=[lanes])

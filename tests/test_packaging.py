@@ -4,6 +4,7 @@ import importlib.metadata
 import re
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
 from collections.abc import Iterator
@@ -154,9 +155,9 @@ def test_the_extra_for_sam_names_what_segment_anything_leaves_out() -> None:
 
 def _license_of(name: str) -> str:
     metadata = importlib.metadata.metadata(name)
-    classifiers = [line for line in metadata.get_all("Classifier") or [] if line.startswith("License")]
-    short = (metadata.get("License") or "").partition("\n")[0]
-    return " ".join([metadata.get("License-Expression") or "", short, *classifiers])
+    classifiers = [line for line in metadata.get_all("Classifier", []) if line.startswith("License")]
+    texts = metadata.get_all("License", []) + metadata.get_all("License-Expression", [])
+    return " | ".join([text.partition("\n")[0] for text in texts] + classifiers)
 
 
 def test_no_package_under_the_gpl_is_needed_to_run() -> None:
@@ -181,8 +182,6 @@ def test_the_changelog_has_a_place_for_what_is_not_released() -> None:
 
 
 def test_the_source_archive_can_build_and_test(tmp_path: Path) -> None:
-    import tarfile
-
     subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(tmp_path)],
         cwd=ROOT, check=True, capture_output=True,

@@ -1,0 +1,173 @@
+"""The texture cue: the surface of an object without its outline, as a quilt of patches from inside its mask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import BaseModel, ConfigDict, Field
+
+from data_manifests.errors import CuebenchError
+from generation.outcome import Unavailable
+from generation.quilting import Quilt, Random, lay_quilt, overlap_px
+from generation.texture_origin import OriginMap
+from generation.texture_patches import inside_positions, typical_positions
+from generation.texture_quality import max_shared_share, texture_quality
+from generation.texture_source import TextureSource, crop_source, erode_mask
+
+Image = npt.NDArray[np.uint8]
+Mask = npt.NDArray[np.bool_]
+Ints = npt.NDArray[np.int64]
+
+MAX_SHARED_SHARE = 0.5
+# Squares of cells are held further apart than pixels have to be: the seams move pixels between cells.
+_PLACED_SHARES = (0.42, 0.34, 0.26)
+_SCALE_STEP = 1.25
+_RANDOM_PACKING = 0.547
+
+
+class TextureParams(BaseModel):
+    """Parameters of a texture cue.
+
+    `method` is `quilt` (min-cut seams, typical patches, nothing copied) or `shuffle`, the way of the paper:
+    random crops of a canvas of at most 224 px with hard seams. `flatten` is the share of the uneven
+    illumination that goes, `flatten_cells` the width (sigma) of what counts as illumination, in cells;
+    `keep_share` is the share of patches that count as typical. `spare` is how many times more patches than
+    cells the photograph must offer before it is reduced further: reducing brings more of the texture into a
+    cell. The last four belong to `quilt`.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    method: Literal["quilt", "shuffle"] = "quilt"
+    flatten: Annotated[float, Field(ge=0, le=1)] = 1.0
+    flatten_cells: Annotated[float, Field(gt=0, le=8)] = 1.0
+    keep_share: Annotated[float, Field(gt=0, le=1)] = 0.7
+    spare: Annotated[float, Field(ge=1, le=100)] = 2.0
+
+
+@dataclass(frozen=True)
+class TextureCue:
+    """A texture: `image` (S, S, 3) uint8, its origin map and its quality numbers (see `TEXTURE_QUALITY`)."""
+
+    image: Image
+    origin: OriginMap
+    quality: dict[str, float]
+
+
+def render_texture(
+    image: Image, mask: Mask, side_px: int, grid: int, seed: int, params: TextureParams
+) -> TextureCue | Unavailable:
+    """Render the texture of the object under a mask on a grid of `grid` x `grid` cells.
+
+    Parameters
+    ----------
+    image : (H, W, 3) uint8
+        Upright photograph, sRGB.
+    mask : (H, W) bool
+        True on the object.
+    side_px : int
+        Side of the cue in pixels, a multiple of `grid`.
+    seed : int
+        Moves every random choice; the same arguments give the same bytes.
+
+    Raises
+    ------
+    CuebenchError
+        If the arrays do not fit together or the side is no multiple of the grid.
+    """
+    _check(image, mask, side_px, grid)
+    eroded = erode_mask(mask)
+    if not eroded.any():
+        return Unavailable("grid_unavailable", "nothing of the mask is left after its edge was taken off")
+    render = _shuffle if params.method == "shuffle" else _quilt
+    found = render(image, eroded, grid, side_px // grid, Random(seed), params)
+    if isinstance(found, Unavailable):
+        return found
+    source, quilt, overlap = found
+    origin = OriginMap(quilt.positions, quilt.owner, source.box, source.inside.shape, overlap)
+    quality = texture_quality(quilt.image, origin, mask, eroded, source.scale)
+    return TextureCue(quilt.image, origin, quality)
+
+
+def _check(image: Image, mask: Mask, side_px: int, grid: int) -> None:
+    if image.ndim != 3 or image.shape[2] != 3 or image.dtype != np.uint8:
+        raise CuebenchError(f"image: expected (H, W, 3) uint8, got {image.shape} {image.dtype}")
+    if mask.shape != image.shape[:2] or mask.dtype != np.bool_:
+        raise CuebenchError(f"mask: expected {image.shape[:2]} bool, got {mask.shape} {mask.dtype}")
+    if side_px % grid or side_px // grid < 4:
+        raise CuebenchError(
+            f"a grid of {grid} cells needs a side that is a multiple of {grid} and at least {4 * grid} px, "
+            f"got {side_px}"
+        )
+
+
+def _quilt(
+    image: Image, eroded: Mask, grid: int, cell_px: int, random: Random, params: TextureParams
+) -> tuple[TextureSource, Quilt, int] | Unavailable:
+    overlap = overlap_px(cell_px)
+    most = 0
+    for scale in _scales(eroded, grid, cell_px, params):
+        source = crop_source(image, eroded, scale, params.flatten_cells * cell_px, params.flatten)
+        positions = typical_positions(source.image, source.inside, cell_px + overlap, params.keep_share)
+        most = max(most, len(positions))
+        for share in _PLACED_SHARES:
+            if n_placeable(len(positions), cell_px, share) < grid * grid / 2:
+                break
+            quilt = lay_quilt(source.image, positions, grid, cell_px, share, random)
+            if quilt is None:
+                break
+            origin = OriginMap(quilt.positions, quilt.owner, source.box, source.inside.shape, overlap)
+            if max_shared_share(origin) <= MAX_SHARED_SHARE:
+                return source, quilt, overlap
+    return Unavailable(
+        "grid_unavailable",
+        f"{grid * grid} different cells of {cell_px} px need more texture than there is inside of the mask "
+        f"({most} places for a patch); use a larger photograph, a finer grid or a smaller side",
+    )
+
+
+def n_placeable(n_positions: int, cell_px: int, share: float) -> float:
+    """Return about how many cells find a place when no two may share more than a part of their squares.
+
+    Places are taken at random, so they end at the jamming density of random sequential packing, .547 of the
+    area that each cell keeps for itself.
+    """
+    reach = np.abs(np.arange(1 - cell_px, cell_px))
+    kept = int(((cell_px - reach)[:, None] * (cell_px - reach)[None, :] > share * cell_px**2).sum())
+    return _RANDOM_PACKING * n_positions / (kept / 4)
+
+
+def _scales(eroded: Mask, grid: int, cell_px: int, params: TextureParams) -> Iterator[float]:
+    """Yield the scales to try, smallest first: the one that leaves `spare` times the patches needed, up to 1."""
+    n_native = int(inside_positions(eroded, cell_px + overlap_px(cell_px)).sum()) * params.keep_share
+    placeable = n_placeable(n_native, cell_px, _PLACED_SHARES[0]) if n_native else 0.0
+    scale = (params.spare * grid * grid / placeable) ** 0.5 if placeable else 1.0
+    while scale < 1:
+        yield scale
+        scale *= _SCALE_STEP
+    yield 1.0
+
+
+def _shuffle(
+    image: Image,
+    eroded: Mask,
+    grid: int,
+    cell_px: int,
+    random: Random,
+    params: TextureParams,  # noqa: ARG001
+) -> tuple[TextureSource, Quilt, int] | Unavailable:
+    """Draw crops with replacement from a canvas no larger than the cue (REFINED-BIAS, as published)."""
+    scale = min(1.0, grid * cell_px / max(eroded.shape))
+    source = crop_source(image, eroded, scale, cell_px, 0.0)
+    places = np.argwhere(inside_positions(source.inside, cell_px)).astype(np.int64)
+    if len(places) == 0:
+        return Unavailable("grid_unavailable", f"no square of {cell_px} px lies inside of the mask")
+    positions = places[random.integers(len(places), grid * grid)]
+    cells = np.arange(grid * grid).reshape(grid, grid)
+    owner = np.repeat(np.repeat(cells, cell_px, 0), cell_px, 1).astype(np.int64)
+    origin = OriginMap(positions, owner, source.box, source.inside.shape, 0)
+    return source, Quilt(source.image[origin.working_pixels()], positions, owner), 0

@@ -1,0 +1,93 @@
+"""The part of a photograph that a texture may be taken from: eroded mask, scale, flattened illumination."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+Image = npt.NDArray[np.uint8]
+Mask = npt.NDArray[np.bool_]
+
+EROSION_SHARE = 0.01
+MIN_EROSION_PX = 2
+FULL_FRAME_SHARE = 0.98
+_MIN_BLUR_SIGMA_PX = 6.0
+
+
+@dataclass(frozen=True)
+class TextureSource:
+    """The crop around a mask, brought to the working scale.
+
+    `image` is (h, w, 3) uint8 with flattened illumination, `inside` (h, w) bool: pixels whose whole box in the
+    photograph lies in the eroded mask. `box` is (top, left, height, width) of the crop in photograph pixels.
+    """
+
+    image: Image
+    inside: Mask
+    box: tuple[int, int, int, int]
+
+    @property
+    def scale(self) -> float:
+        """Working pixels per photograph pixel, at most 1."""
+        return self.image.shape[1] / self.box[3]
+
+
+def erode_mask(mask: Mask) -> Mask:
+    """Return the mask shrunk by 1 % of the photograph's diagonal (2 px at least).
+
+    The frame counts as background, unless the mask fills the frame: such a texture has no silhouette.
+    """
+    radius = max(MIN_EROSION_PX, round(EROSION_SHARE * float(np.hypot(*mask.shape))))
+    kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * radius + 1, 2 * radius + 1))
+    border = int(mask.mean() >= FULL_FRAME_SHARE)
+    eroded = cv2.erode(mask.astype(np.uint8), kernel, borderType=cv2.BORDER_CONSTANT, borderValue=border)
+    return eroded.astype(bool)
+
+
+def crop_source(image: Image, eroded: Mask, scale: float, sigma_px: float, flatten: float) -> TextureSource:
+    """Return the crop around a non-empty eroded mask, reduced by `scale` (<= 1) and flattened.
+
+    `sigma_px` is that of the illumination, in working pixels; `flatten` in [0, 1] is how much of it goes.
+    """
+    rows, columns = np.flatnonzero(eroded.any(1)), np.flatnonzero(eroded.any(0))
+    top, left = int(rows[0]), int(columns[0])
+    height, width = int(rows[-1]) + 1 - top, int(columns[-1]) + 1 - left
+    crop = np.ascontiguousarray(image[top : top + height, left : left + width])
+    inside = eroded[top : top + height, left : left + width]
+    if scale < 1:
+        size = (max(1, round(width * scale)), max(1, round(height * scale)))
+        crop = cv2.resize(crop, size, interpolation=cv2.INTER_AREA)
+        # INTER_AREA averages the box of a pixel: only 255 says that all of it is inside.
+        inside = cv2.resize(inside.astype(np.uint8) * 255, size, interpolation=cv2.INTER_AREA) == 255
+    return TextureSource(_flatten(crop, inside, sigma_px, flatten), inside, (top, left, height, width))
+
+
+def _flatten(image: Image, inside: Mask, sigma_px: float, strength: float) -> Image:
+    """Take the masked low-pass away from the lightness, and 0.7 of as much from the colours."""
+    if strength == 0 or not inside.any():
+        return image
+    lab = cv2.cvtColor(image.astype(np.float32) / 255, cv2.COLOR_RGB2LAB)
+    shares = np.array([strength, 0.7 * strength, 0.7 * strength], np.float32)
+    smooth = _masked_low_pass(lab, inside, sigma_px)
+    centre = np.median(lab[inside], axis=0).astype(np.float32)
+    flat = lab - shares * (smooth - centre)
+    rgb = cv2.cvtColor(flat, cv2.COLOR_LAB2RGB)
+    return np.rint(np.clip(rgb, 0, 1) * 255).astype(np.uint8)
+
+
+def _masked_low_pass(
+    values: npt.NDArray[np.float32], inside: Mask, sigma_px: float
+) -> npt.NDArray[np.float32]:
+    """Return the Gaussian mean of (h, w, 3) values over the pixels inside (normalised convolution)."""
+    height, width = inside.shape
+    step = max(1.0, sigma_px / _MIN_BLUR_SIGMA_PX)
+    size = (max(1, round(width / step)), max(1, round(height / step)))
+    weight = inside.astype(np.float32)
+    small = cv2.resize(np.dstack([values * weight[..., None], weight]), size, interpolation=cv2.INTER_AREA)
+    small = cv2.GaussianBlur(small, (0, 0), sigma_px / step, borderType=cv2.BORDER_CONSTANT)
+    mean = small[..., :3] / np.maximum(small[..., 3:], 1e-4)
+    full: npt.NDArray[np.float32] = cv2.resize(mean, (width, height), interpolation=cv2.INTER_LINEAR)
+    return full
