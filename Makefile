@@ -12,6 +12,7 @@ PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.1
 KEY := $(shell { pwd; cat pyproject.toml constraints.txt; } | cksum | cut -d ' ' -f 1)
 BASE := $(VENV)/.base-$(KEY)
 DEV := $(VENV)/.dev-$(KEY)
+# Scripts that pip wrote into an environment that was copied along point there too: they run by `python`.
 INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
@@ -32,8 +33,8 @@ test: $(DEV) ## install with the tools for development, then run the tests (PYTE
 lint: $(DEV) ## style, types and the contracts between the packages
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/lint-imports
+	$(BIN)/python -m mypy
+	$(BIN)/python $(BIN)/lint-imports
 
 format: $(DEV) ## put the code into the style that `make lint` checks
 	$(BIN)/ruff check --fix .
@@ -44,7 +45,7 @@ wheel: $(DEV) ## build the source archive and the wheel into dist/
 
 clean: ## remove what was built and cached, but not the environment
 	rm -rf demo dist .benchmarks .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
-	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
+	find . -name __pycache__ -not -path './$(VENV)/*' -not -path './.cache/*' -prune -exec rm -rf {} +
 
 distclean: clean ## remove the environments too
 	rm -rf $(VENV) .cache

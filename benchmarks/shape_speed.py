@@ -36,7 +36,8 @@ def cpu_ms(work: Callable[[], object]) -> float:
 
 def example_pictures() -> Iterator[Picture]:
     """Yield photographs of scikit-image with the ellipse in their middle as mask."""
-    for image in (data.astronaut(), data.chelsea(), data.coffee(), data.rocket()):
+    for name in ("astronaut", "chelsea", "coffee", "rocket"):
+        image = getattr(data, name)()
         height, width = image.shape[:2]
         axes = (int(width * 0.45), int(height * 0.45))
         mask = cv2.ellipse(

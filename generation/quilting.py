@@ -1,7 +1,7 @@
 """Patches of a photograph, quilted: min-cut seams, no copy of a neighbour, no two cells much alike.
 
-After Efros & Freeman, "Image quilting for texture synthesis and transfer" (SIGGRAPH 2001), with integer costs,
-so that every platform cuts the same seams, and with two rules of our own: a cell never continues the
+After Efros & Freeman, "Image quilting for texture synthesis and transfer" (SIGGRAPH 2001), with integer
+costs, so that every platform cuts the same seams, and with two rules of our own: a cell never continues the
 photograph from a neighbouring cell, and two cells share no more than a given part of their pixels.
 Cells are laid in waves: the cells of one wave touch none of each other, so a wave is one array operation.
 """
@@ -18,7 +18,7 @@ Ints = npt.NDArray[np.int64]
 
 N_CANDIDATES = 64
 N_BEST = 6
-MAX_STRIP_SAMPLES = 1024
+MAX_STRIP_SAMPLES = 256
 _REFUSED = np.int64(2**62)
 
 
@@ -133,17 +133,19 @@ class _Work:
         self.refused[y0:y1, x0:x1] |= self.too_alike[y0 - top : y1 - top, x0 - left : x1 - left]
 
     def _costs(self, rows: Ints, columns: Ints, drawn: Ints) -> Ints:
-        """Return the squared difference to the canvas in the overlap, (n, K) int64; refused ones at the top."""
+        """Return the squared difference to the canvas in the overlap, (n, K) int64; too high if refused."""
         down, right, is_top, is_left = self.strip
         # A first row has no overlap above, a first column none to its left.
         used = (~is_top | (rows[:, None] > 0)) & (~is_left | (columns[:, None] > 0))
-        laid = self.canvas[
-            rows[:, None] * self.cell_px + down, columns[:, None] * self.cell_px + right
-        ].astype(np.int32)
-        patches = self.source[drawn[..., :1] + down, drawn[..., 1:] + right]
+        laid = self.canvas[rows[:, None] * self.cell_px + down, columns[:, None] * self.cell_px + right]
+        corners = drawn[..., 0] * self.source.shape[1] + drawn[..., 1]
+        pixels = corners[..., None] + (down * self.source.shape[1] + right)
+        patches = np.take(self.source.reshape(-1, 3), pixels, axis=0)
         difference = patches.astype(np.int32) - laid[:, None]
-        squares = np.einsum("nkmc,nkmc->nkm", difference, difference)
-        costs = np.einsum("nkm,nm->nk", squares.astype(np.int64), used.astype(np.int64))
+        difference *= used[:, None, :, None]
+        difference = difference.reshape(*drawn.shape[:2], -1)
+        # At most 256 samples x 3 channels x 255**2: well inside of 32 bits.
+        costs = np.einsum("nkx,nkx->nk", difference, difference).astype(np.int64)
         costs[self._continues_neighbour(rows, columns, drawn)] = _REFUSED
         return costs
 
@@ -210,7 +212,7 @@ def min_cut(costs: Ints) -> Ints:
 def _strip_offsets(
     patch_px: int, overlap: int
 ) -> tuple[Ints, Ints, npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Return the pixels of the L-shaped overlap (thinned out in large ones), and whether each is above or left.
+    """Return the pixels of the L-shaped overlap (fewer of a large one), and whether each is above or left.
 
     The corner belongs to neither: it is compared only where there is a cell both above and to the left.
     """

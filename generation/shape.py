@@ -43,7 +43,7 @@ class ShapeParams(BaseModel):
     margin_share
         Empty border on each side of the longer side of the object, as a share of the cue's side.
     stroke_share
-        Width of the outline's stroke as a share of the cue's side: 2 px at 224.
+        Width of the outline's stroke as a share of the cue's side: 2.1 px at 224.
     interior_stroke_ratio
         Width of inner lines over that of the outline.
     working_px
@@ -62,11 +62,11 @@ class ShapeParams(BaseModel):
     style: Literal["outline+interior", "outline", "silhouette", "skeleton"] = "outline+interior"
     polarity: Literal["white-on-black", "black-on-white"] = "white-on-black"
     margin_share: Annotated[float, Field(ge=0.0, le=0.4)] = 0.08
-    stroke_share: Annotated[float, Field(ge=0.002, le=0.05)] = 1 / 112
+    stroke_share: Annotated[float, Field(ge=0.002, le=0.05)] = 19 / 2048
     interior_stroke_ratio: Annotated[float, Field(ge=0.3, le=1.0)] = 0.8
     working_px: Annotated[int, Field(ge=128, le=1024)] = 384
     smoothing_share: Annotated[float, Field(ge=0.0, le=0.02)] = 0.002
-    texture_suppression: Annotated[float, Field(ge=0.0, le=4.0)] = 1.25
+    texture_suppression: Annotated[float, Field(ge=0.0, le=4.0)] = 1.4
     min_line_share: Annotated[float, Field(ge=0.0, le=0.5)] = 0.035
 
 
@@ -121,13 +121,13 @@ def render_shape(
     if not outline:
         return Unavailable("object-too-thin", "no part of the object is wide enough to have an outline")
     at_frame = [_lies_on_frame(curve, working) for curve in outline]
-    placement = _placement(outline, side_px, params.margin_share)
+    placement = _placement(working, side_px, params.margin_share)
     light = _draw(working, outline, at_frame, Canvas(side_px, placement), params)
     frame = Canvas(side_px, placement, n_fine=1)
     frame.stroke(_pieces(outline, [~hidden for hidden in at_frame]), 1)
     quality = measure_shape(
         light,
-        placement.warp(working.coverage, side_px),
+        placement.warp(_widened(working.coverage), side_px),
         frame.light() > 0,
         reach_px=params.stroke_share * side_px / 2 + 1 + 3 * sigma_px * placement.scale_x,
         style=params.style,
@@ -185,19 +185,24 @@ def _lies_on_frame(curve: Curve, working: _Working) -> npt.NDArray[np.bool_]:
     return np.asarray(((curve.points - low < tolerance) | (high - curve.points < tolerance)).any(axis=1))
 
 
-def _placement(outline: list[Curve], side_px: int, margin_share: float) -> Placement:
+def _placement(working: _Working, side_px: int, margin_share: float) -> Placement:
     """Return the map that centres the object and makes its longer side fill the cue but for the margins.
 
     Both sides are whole pixels and start at the centre of one: the straight sides of a box have the same
     brightness in every cue, instead of the one that chance gives to a line between two rows of pixels.
     """
-    points = np.vstack([curve.points for curve in outline]) + 0.5
-    low, high = points.min(axis=0), points.max(axis=0)
-    scale = np.floor((1 - 2 * margin_share) * side_px) / (high - low).max()
-    size = np.maximum(1, np.rint((high - low) * scale))
-    scales = size / (high - low) if (high - low).min() * scale >= _SNAPPED_PX else np.full(2, scale)
+    height, width = working.coverage.shape
+    low, extent = float(_PAD_PX), np.array([width, height]) - 2 * _PAD_PX
+    scale = np.floor((1 - 2 * margin_share) * side_px) / extent.max()
+    size = np.maximum(1, np.rint(extent * scale))
+    scales = size / extent if extent.min() * scale >= _SNAPPED_PX else np.full(2, scale)
     offset = np.floor((side_px - size) / 2) + 0.5 - scales * low
     return Placement(float(scales[0]), float(scales[1]), float(offset[0]), float(offset[1]))
+
+
+def _widened(coverage: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    # By a working pixel (half a pixel at 224), or parts thinner than a pixel of the cue fall between its pixels.
+    return np.asarray(cv2.dilate(coverage, np.ones((3, 3), np.uint8)), np.float32)
 
 
 def _pieces(outline: list[Curve], hidden: list[npt.NDArray[np.bool_]]) -> list[Curve]:

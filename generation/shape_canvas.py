@@ -51,7 +51,8 @@ class Canvas:
 
     def stroke(self, curves: Sequence[Curve], width_px: float) -> None:
         """Draw curves (in pixels of the working array) `width_px` pixels of the canvas wide."""
-        thickness = max(1, round(width_px * self._factor))
+        # OpenCV's lines are an odd number of pixels wide: an even thickness gives one more.
+        thickness = max(1, 2 * round((width_px * self._factor - 1) / 2))
         for closed in (False, True):
             paths = [self._path(curve) for curve in curves if curve.closed == closed]
             cv2.polylines(self._fine, paths, closed, 255, thickness, self._line_type, _SHIFT)

@@ -183,8 +183,8 @@ def structure_lines(
         return np.zeros(mask.shape, np.bool_)
     smoothed = np.asarray(cv2.bilateralFilter(_fill_outside(image, inner), 5, 40, 3), np.uint8)
     dx, dy = _colour_gradient(smoothed)
-    dx, dy, strength = _suppress_surround(dx, dy, inner, texture_suppression)
-    high = _edge_threshold(strength[inner])
+    high = _edge_threshold(np.hypot(dx, dy)[inner])
+    dx, dy = _suppress_surround(dx, dy, inner, texture_suppression)
     edges = cv2.Canny(dx.astype(np.int16), dy.astype(np.int16), 0.4 * high, high, L2gradient=True)
     edges[(depth <= _RIM_PX) | _repeats_outline(dx, dy, depth)] = 0
     return _drop_small(_thin(cv2.dilate(edges, _disk(_FUSE_PX)) > 0), min_extent_px)
@@ -229,7 +229,7 @@ def _colour_gradient(
 
 def _suppress_surround(
     dx: npt.NDArray[np.float32], dy: npt.NDArray[np.float32], inner: npt.NDArray[np.bool_], weight: float
-) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
     strength = np.asarray(np.sqrt(dx * dx + dy * dy), np.float32)
     inside = np.where(inner, strength, np.float32(0))
     surround = cv2.GaussianBlur(inside, (0, 0), _SURROUND_PX) - 0.25 * cv2.GaussianBlur(
@@ -239,8 +239,7 @@ def _suppress_surround(
     suppression = np.float32(weight) * np.maximum(surround, 0) / np.maximum(share, np.float32(0.05))
     left = np.maximum(strength - suppression, 0)
     ratio = left / np.maximum(strength, np.float32(1e-3))
-    dx, dy = np.asarray(dx * ratio, np.float32), np.asarray(dy * ratio, np.float32)
-    return dx, dy, np.asarray(left, np.float32)
+    return np.asarray(dx * ratio, np.float32), np.asarray(dy * ratio, np.float32)
 
 
 def _blur(values: npt.NDArray[np.float32], sigma_px: float) -> npt.NDArray[np.float32]:

@@ -24,9 +24,11 @@ Ints = npt.NDArray[np.int64]
 
 MAX_SHARED_SHARE = 0.5
 # Squares of cells are held further apart than pixels have to be: the seams move pixels between cells.
-_PLACED_SHARES = (0.42, 0.34, 0.26)
+_PLACED_SHARES = (0.5, 0.42, 0.34)
 _SCALE_STEP = 1.25
 _RANDOM_PACKING = 0.547
+# Below this share of the cells that the estimate calls for, no quilt was ever completed.
+_WORTH_TRYING = 0.75
 
 
 class TextureParams(BaseModel):
@@ -34,19 +36,22 @@ class TextureParams(BaseModel):
 
     `method` is `quilt` (min-cut seams, typical patches, nothing copied) or `shuffle`, the way of the paper:
     random crops of a canvas of at most 224 px with hard seams. `flatten` is the share of the uneven
-    illumination that goes, `flatten_cells` the width (sigma) of what counts as illumination, in cells;
+    illumination that goes, `flatten_share` the width (sigma) of what counts as illumination, as a share of the side (half a cell at
+    least);
     `keep_share` is the share of patches that count as typical. `spare` is how many times more patches than
     cells the photograph must offer before it is reduced further: reducing brings more of the texture into a
-    cell. The last four belong to `quilt`.
+    cell. A photograph with too little texture is enlarged, by `max_upsample` at most. The last five belong to
+    `quilt`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     method: Literal["quilt", "shuffle"] = "quilt"
     flatten: Annotated[float, Field(ge=0, le=1)] = 1.0
-    flatten_cells: Annotated[float, Field(gt=0, le=8)] = 1.0
+    flatten_share: Annotated[float, Field(gt=0, le=1)] = 0.04
     keep_share: Annotated[float, Field(gt=0, le=1)] = 0.7
     spare: Annotated[float, Field(ge=1, le=100)] = 2.0
+    max_upsample: Annotated[float, Field(ge=1, le=4)] = 2.0
 
 
 @dataclass(frozen=True)
@@ -111,11 +116,13 @@ def _quilt(
     overlap = overlap_px(cell_px)
     most = 0
     for scale in _scales(eroded, grid, cell_px, params):
-        source = crop_source(image, eroded, scale, params.flatten_cells * cell_px, params.flatten)
+        source = crop_source(
+            image, eroded, scale, max(cell_px / 2, params.flatten_share * grid * cell_px), params.flatten
+        )
         positions = typical_positions(source.image, source.inside, cell_px + overlap, params.keep_share)
         most = max(most, len(positions))
         for share in _PLACED_SHARES:
-            if n_placeable(len(positions), cell_px, share) < grid * grid / 2:
+            if n_placeable(len(positions), cell_px, share) < _WORTH_TRYING * grid * grid:
                 break
             quilt = lay_quilt(source.image, positions, grid, cell_px, share, random)
             if quilt is None:
@@ -142,14 +149,22 @@ def n_placeable(n_positions: int, cell_px: int, share: float) -> float:
 
 
 def _scales(eroded: Mask, grid: int, cell_px: int, params: TextureParams) -> Iterator[float]:
-    """Yield the scales to try, smallest first: the one that leaves `spare` times the patches needed, up to 1."""
-    n_native = int(inside_positions(eroded, cell_px + overlap_px(cell_px)).sum()) * params.keep_share
-    placeable = n_placeable(n_native, cell_px, _PLACED_SHARES[0]) if n_native else 0.0
+    """Yield the scales to try, smallest first, up to `max_upsample`; 1 is among them if the first is below.
+
+    The first leaves `spare` times the patches that are needed, or just enough where the photograph is enlarged.
+    """
+    patch_px = cell_px + overlap_px(cell_px)
+    n_native = int(inside_positions(eroded, patch_px).sum() * params.keep_share)
+    placeable = n_placeable(n_native, cell_px, _PLACED_SHARES[0])
     scale = (params.spare * grid * grid / placeable) ** 0.5 if placeable else 1.0
     while scale < 1:
         yield scale
         scale *= _SCALE_STEP
-    yield 1.0
+    scale = 1.0
+    while scale < params.max_upsample:
+        yield scale
+        scale *= _SCALE_STEP
+    yield params.max_upsample
 
 
 def _shuffle(

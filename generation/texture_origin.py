@@ -32,6 +32,12 @@ class OriginMap:
         """Cells per side."""
         return int(np.sqrt(len(self.positions)))
 
+    def squares(self) -> Ints:
+        """Return the square of the grid, counted row by row, that every pixel lies in, (S, S)."""
+        n = self.n_cells
+        index = np.arange(self.owner.shape[0]) // (self.owner.shape[0] // n)
+        return index[:, None] * n + index[None, :]
+
     def working_pixels(self) -> tuple[Ints, Ints]:
         """Return the row and the column in the working image of every pixel, each (S, S)."""
         side, n = self.owner.shape[0], self.n_cells

@@ -19,11 +19,11 @@ Mask = npt.NDArray[np.bool_]
 TEXTURE_QUALITY = {
     "seam_ratio": "mean gradient across the cell grid / mean gradient elsewhere",
     "cut_ratio": "mean gradient across the cuts between patches / mean gradient elsewhere",
-    "low_pass_share": "variance of the means of 8x8 blocks (at 224 px) / variance of the pixels, grey",
+    "low_pass_share": "variance of the means of 8 x 8 blocks of the cue / variance of its pixels, grey",
     "contrast_std": "standard deviation of the grey values, in levels of 255",
     "silhouette_correlation": "largest |Pearson r| of the 32x32 low-pass with the 32x32 mask, over 8 poses",
     "copy_share": "share of neighbouring cells that continue each other in the photograph within 3 px",
-    "max_shared_share": "largest share of its pixels that a cell has in common with another one",
+    "max_shared_share": "largest share of its pixels that a cell (a square of the grid) has in common with another one",
     "reassembly_share": "share of the cells in the largest group linked by shared pieces (1/8 of a cell)",
     "unique_cell_share": "share of cells with a place of their own in the photograph",
     "n_outside_px": "pixels that show anything outside of the eroded mask",
@@ -32,6 +32,7 @@ TEXTURE_QUALITY = {
 
 _COPY_TOLERANCE_PX = 3
 _POSE_SIDE_PX = 32
+_N_BLOCKS = 8
 
 
 @dataclass(frozen=True)
@@ -100,11 +101,12 @@ def _ratio(on: Grey, off: Grey) -> float:
 
 
 def low_pass_share(grey: Grey) -> float:
-    """Return the variance of block means over the variance of the pixels; blocks are 8 px at 224, in [0, 1]."""
-    side = grey.shape[0]
-    block = max(1, round(8 * side / 224))
-    n = side // block
-    means = grey[: n * block, : n * block].reshape(n, block, n, block).mean((1, 3))
+    """Return the variance of 8 x 8 block means over the variance of the pixels, in [0, 1].
+
+    The blocks part the cue into 8 by 8 (28 px each at 224), so the number asks how much of the contrast is
+    structure larger than an eighth of the side; it is that of the published cues' statistics.
+    """
+    means = cv2.resize(grey, (_N_BLOCKS, _N_BLOCKS), interpolation=cv2.INTER_AREA)
     variance = grey.var()
     return float(means.var() / variance) if variance > 0 else 0.0
 
@@ -142,7 +144,7 @@ def _sharing(origin: OriginMap) -> _Sharing:
     rows, columns = origin.working_pixels()
     n_cells = len(origin.positions)
     # One entry for each pixel of the photograph and cell that shows it, pixel by pixel.
-    keys = np.sort(((rows * origin.working[1] + columns) * n_cells + origin.owner).ravel())
+    keys = np.sort(((rows * origin.working[1] + columns) * n_cells + origin.squares()).ravel())
     keys = keys[np.concatenate([[True], keys[1:] != keys[:-1]])]
     pixels, cells = np.divmod(keys, n_cells)
     pairs = []

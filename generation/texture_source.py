@@ -15,6 +15,7 @@ EROSION_SHARE = 0.01
 MIN_EROSION_PX = 2
 FULL_FRAME_SHARE = 0.98
 _MIN_BLUR_SIGMA_PX = 6.0
+_CUBIC_REACH_PX = 2
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class TextureSource:
 
     @property
     def scale(self) -> float:
-        """Working pixels per photograph pixel, at most 1."""
+        """Working pixels per photograph pixel."""
         return self.image.shape[1] / self.box[3]
 
 
@@ -48,7 +49,7 @@ def erode_mask(mask: Mask) -> Mask:
 
 
 def crop_source(image: Image, eroded: Mask, scale: float, sigma_px: float, flatten: float) -> TextureSource:
-    """Return the crop around a non-empty eroded mask, reduced by `scale` (<= 1) and flattened.
+    """Return the crop around a non-empty eroded mask, resized by `scale` and flattened.
 
     `sigma_px` is that of the illumination, in working pixels; `flatten` in [0, 1] is how much of it goes.
     """
@@ -57,12 +58,33 @@ def crop_source(image: Image, eroded: Mask, scale: float, sigma_px: float, flatt
     height, width = int(rows[-1]) + 1 - top, int(columns[-1]) + 1 - left
     crop = np.ascontiguousarray(image[top : top + height, left : left + width])
     inside = eroded[top : top + height, left : left + width]
-    if scale < 1:
+    if scale != 1:
         size = (max(1, round(width * scale)), max(1, round(height * scale)))
-        crop = cv2.resize(crop, size, interpolation=cv2.INTER_AREA)
-        # INTER_AREA averages the box of a pixel: only 255 says that all of it is inside.
-        inside = cv2.resize(inside.astype(np.uint8) * 255, size, interpolation=cv2.INTER_AREA) == 255
+        interpolation = cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC
+        crop = cv2.resize(crop, size, interpolation=interpolation)
+        inside = _resize_mask(inside, size[1], size[0], 0 if scale < 1 else _CUBIC_REACH_PX)
     return TextureSource(_flatten(crop, inside, sigma_px, flatten), inside, (top, left, height, width))
+
+
+def _resize_mask(inside: Mask, height: int, width: int, reach_px: int) -> Mask:
+    """Return which pixels of a (height, width) image show nothing but inside.
+
+    What a pixel shows is its box in the photograph, and `reach_px` around it where pixels are interpolated.
+    """
+    total = cv2.integral(inside.astype(np.uint8)).astype(np.int64)
+    top, bottom = _boxes(height, inside.shape[0], reach_px)
+    left, right = _boxes(width, inside.shape[1], reach_px)
+    counts = total[np.ix_(bottom, right)] - total[np.ix_(top, right)] - total[np.ix_(bottom, left)]
+    counts += total[np.ix_(top, left)]
+    whole: Mask = counts == (bottom - top)[:, None] * (right - left)[None, :]
+    return whole
+
+
+def _boxes(n_px: int, n_native: int, reach_px: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    edges = np.arange(n_px + 1, dtype=np.int64)
+    first = np.maximum(edges[:-1] * n_native // n_px - reach_px, 0)
+    last = np.minimum(-(-edges[1:] * n_native // n_px) + reach_px, n_native)
+    return first, last
 
 
 def _flatten(image: Image, inside: Mask, sigma_px: float, strength: float) -> Image:

@@ -147,12 +147,15 @@ def test_the_contracts_cover_every_package() -> None:
     assert sorted(name for layer in layers for name in layer.split(" | ")) == sorted(PACKAGES)
 
 
-@pytest.mark.parametrize("target", ["demo", "venv", "test", "lint", "format", "wheel", "clean", "distclean", "help"])
-def test_make_help_lists_every_target(target: str) -> None:
+def test_make_help_lists_every_target() -> None:
+    phony = re.search(r"^\.PHONY: (.*)$", _text(ROOT / "Makefile"), re.MULTILINE)
+    assert phony is not None
     done = subprocess.run(
         ["make", "--no-print-directory", "help"], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    assert re.search(rf"^make {target} +\w", done.stdout, re.MULTILINE)
+    listed = re.findall(r"^make (\w+) +\w", done.stdout, re.MULTILINE)
+    assert sorted(listed) == sorted(phony[1].split())
+    assert "demo" in listed
 
 
 def test_make_says_in_one_line_that_python_is_too_old(tmp_path: Path) -> None:

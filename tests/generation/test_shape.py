@@ -8,8 +8,10 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 import pytest
+from PIL import Image
 from pydantic import ValidationError
 from scipy.spatial import cKDTree
+from skimage.measure import find_contours
 
 from data_manifests.errors import CuebenchError
 from generation.outcome import Unavailable
@@ -17,21 +19,21 @@ from generation.shape import ShapeCue, ShapeParams, render_shape
 from generation.shape_quality import SHAPE_QUALITY, centre_lines
 from tests.paths import SHARED_DATA, needs_shared_data
 
-Image = npt.NDArray[np.uint8]
+Pixels = npt.NDArray[np.uint8]
 Mask = npt.NDArray[np.bool_]
 OUTLINE = ShapeParams(style="outline")
 
 
-def blank(height: int = 600, width: int = 700) -> Image:
+def blank(height: int = 600, width: int = 700) -> Pixels:
     return np.zeros((height, width), np.uint8)
 
 
 def disk() -> Mask:
-    return cv2.circle(blank(), (340, 300), 240, 1, -1) > 0
+    return np.asarray(cv2.circle(blank(), (340, 300), 240, 1, -1) > 0)
 
 
 def ring() -> Mask:
-    return disk() & (cv2.circle(blank(), (360, 310), 110, 1, -1) == 0)
+    return disk() & np.asarray(cv2.circle(blank(), (360, 310), 110, 1, -1) == 0)
 
 
 def star() -> Mask:
@@ -43,9 +45,10 @@ def star() -> Mask:
 
 def spokes() -> Mask:
     mask = cv2.circle(blank(), (350, 300), 270, 1, 24)
+    centre = np.array([350, 300])
     for angle in np.arange(6) * np.pi / 6:
         reach = np.array([np.cos(angle), np.sin(angle)]) * 270
-        ends = np.rint([[350, 300] - reach, [350, 300] + reach]).astype(int).tolist()
+        ends = np.rint([centre - reach, centre + reach]).astype(int).tolist()
         cv2.line(mask, ends[0], ends[1], 1, 14)
     return mask > 0
 
@@ -59,13 +62,13 @@ def at_the_frame() -> Mask:
     return cv2.circle(blank(), (0, 300), 250, 1, -1) > 0
 
 
-def plain(mask: Mask) -> Image:
+def plain(mask: Mask) -> Pixels:
     image = np.full((*mask.shape, 3), 230, np.uint8)
     image[mask] = (120, 90, 60)
     return image
 
 
-def loud(shape: tuple[int, ...], seed: int = 3) -> Image:
+def loud(shape: tuple[int, ...], seed: int = 3) -> Pixels:
     """Return random black and white squares of 6 pixels."""
     height, width = shape
     small = (
@@ -76,34 +79,34 @@ def loud(shape: tuple[int, ...], seed: int = 3) -> Image:
 
 
 def render(
-    mask: Mask, params: ShapeParams = OUTLINE, side_px: int = 224, image: Image | None = None
+    mask: Mask, params: ShapeParams = OUTLINE, side_px: int = 224, image: Pixels | None = None
 ) -> ShapeCue:
     cue = render_shape(plain(mask) if image is None else image, mask, side_px, params)
     assert isinstance(cue, ShapeCue)
     return cue
 
 
-def light_of(cue: ShapeCue) -> Image:
+def light_of(cue: ShapeCue) -> Pixels:
     return cue.image[..., 0]
 
 
 def true_outline(mask: Mask, side_px: int) -> npt.NDArray[np.float64]:
     """Return the points (N, 2) of the mask's boundary where the documented placement puts them."""
-    rings, _ = cv2.findContours(mask.astype(np.uint8), cv2.RETR_CCOMP, cv2.CHAIN_APPROX_NONE)
-    points = np.vstack([contour[:, 0] for contour in rings]) + 0.5
+    rings = find_contours(mask.astype(np.float64), 0.5)  # type: ignore[no-untyped-call]
+    points = np.vstack([np.vstack([ring, (ring[1:] + ring[:-1]) / 2]) for ring in rings])[:, ::-1] + 0.5
     rows, columns = np.nonzero(mask)
     low = np.array([columns.min(), rows.min()])
     size = np.array([np.ptp(columns), np.ptp(rows)]) + 1
     scale = 0.84 * side_px / size.max()
-    return (points - low - size / 2) * scale + side_px / 2
+    return np.asarray((points - low - size / 2) * scale + side_px / 2)
 
 
 def agreement(mask: Mask, side_px: int, tolerance_px: float) -> tuple[float, float]:
-    """Return the shares of drawn and of true outline that lie within the tolerance of the other."""
-    lines = centre_lines(light_of(render(mask, side_px=side_px)))
-    drawn = np.argwhere(lines)[:, ::-1] + 0.5
+    """Return the shares of drawn and of true outline within the tolerance of the other."""
+    light = light_of(render(mask, side_px=side_px))
+    middle, drawn = (np.argwhere(where)[:, ::-1] + 0.5 for where in (centre_lines(light), light >= 128))
     truth = true_outline(mask, side_px)
-    to_truth, _ = cKDTree(truth).query(drawn)
+    to_truth, _ = cKDTree(truth).query(middle)
     to_drawn, _ = cKDTree(drawn).query(truth)
     return float((to_truth <= tolerance_px).mean()), float((to_drawn <= tolerance_px).mean())
 
@@ -111,8 +114,8 @@ def agreement(mask: Mask, side_px: int, tolerance_px: float) -> tuple[float, flo
 @pytest.mark.parametrize("make", [disk, ring, star, spokes, two_objects])
 @pytest.mark.parametrize("side_px", [224, 512])
 def test_outline_follows_the_mask_holes_included(make: Callable[[], Mask], side_px: int) -> None:
-    # Half a pixel for the centring on whole pixels, one for the drawing.
-    precision, recall = agreement(make(), side_px, tolerance_px=1.0 if side_px == 224 else 1.6)
+    # Centring on whole pixels moves the drawing by up to half a pixel.
+    precision, recall = agreement(make(), side_px, tolerance_px=1.25)
     assert precision >= 0.98
     assert recall >= 0.98
 
@@ -238,7 +241,7 @@ def test_skeleton_of_a_ring_is_closed() -> None:
 
 def test_styles_report_the_numbers_that_apply() -> None:
     numbers = {
-        style: set(render(ring(), ShapeParams(style=style)).quality)  # type: ignore[arg-type]
+        style: set(render(ring(), ShapeParams(style=style)).quality)
         for style in ("outline+interior", "outline", "silhouette", "skeleton")
     }
     assert numbers["outline+interior"] == numbers["outline"] == set(SHAPE_QUALITY)
@@ -272,7 +275,7 @@ def test_cue_has_the_asked_size_and_equal_channels(side_px: int) -> None:
 @pytest.mark.parametrize("side_px", [512, 1024, 2048])
 def test_stroke_scales_with_the_canvas(side_px: int) -> None:
     small, large = render(star()), render(star(), side_px=side_px)
-    assert small.quality["stroke_px"] == pytest.approx(2, rel=0.05)
+    assert small.quality["stroke_px"] == pytest.approx(19 / 2048 * 224, rel=0.05)
     assert large.quality["stroke_px"] / small.quality["stroke_px"] == pytest.approx(side_px / 224, rel=0.05)
 
 
@@ -288,7 +291,7 @@ def test_half_the_photograph_gives_the_same_stroke_and_brightness(make: Callable
     mask = make()
     image = plain(mask)
     cv2.circle(image, (350, 300), 60, (250, 250, 250), -1)
-    half = cv2.resize(image, None, fx=0.5, fy=0.5, interpolation=cv2.INTER_AREA)
+    half = np.asarray(cv2.resize(image, (350, 300), interpolation=cv2.INTER_AREA), np.uint8)
     full_cue, half_cue = (
         render(mask, ShapeParams(), image=image),
         render(mask[::2, ::2], ShapeParams(), image=half),
@@ -339,7 +342,7 @@ def test_empty_mask_has_no_cue() -> None:
 def test_tiny_thin_and_full_masks_give_a_cue(style: str, box: tuple[slice, slice]) -> None:
     mask = np.zeros((50, 60), np.bool_)
     mask[box] = True
-    cue = render_shape(loud(mask.shape), mask, 224, ShapeParams(style=style))  # type: ignore[arg-type]
+    cue = render_shape(loud(mask.shape), mask, 224, ShapeParams(style=style))
     assert isinstance(cue, ShapeCue)
     assert all(np.isfinite(value) for value in cue.quality.values())
 
@@ -366,7 +369,7 @@ def test_side_out_of_range_is_refused(side_px: int) -> None:
         np.zeros((600, 700, 3), np.float32),
     ],
 )
-def test_image_of_another_kind_is_refused(image: Image) -> None:
+def test_image_of_another_kind_is_refused(image: Pixels) -> None:
     with pytest.raises(CuebenchError, match=r"image: expected \(H, W, 3\) uint8, got \(600, 700"):
         render(disk(), image=image)
 
@@ -401,7 +404,8 @@ def test_real_photographs_meet_the_targets() -> None:
 
 def _inscribed_ellipse_cue(path: Path) -> ShapeCue:
     """Return the cue of the middle of a photograph, cut out by an ellipse: no model is needed."""
-    image = np.asarray(cv2.cvtColor(cv2.imread(str(path)), cv2.COLOR_BGR2RGB), np.uint8)
+    with Image.open(path) as photograph:
+        image = np.asarray(photograph.convert("RGB"))
     height, width = image.shape[:2]
     centre, axes = (width // 2, height // 2), (width // 2 - 8, height // 2 - 8)
     mask = cv2.ellipse(np.zeros((height, width), np.uint8), centre, axes, 0, 0, 360, 1, -1) > 0

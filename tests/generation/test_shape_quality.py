@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -18,8 +17,10 @@ def dark(side_px: int = 224) -> Light:
 
 def square(thickness: int = 1) -> tuple[Light, Mask]:
     """Return the outline of a square with corners at 50 and 149, and the square."""
-    light = cv2.rectangle(dark(), (50, 50), (149, 149), 255, thickness)
-    mask = np.zeros(light.shape, np.bool_)
+    light, mask = dark(), np.zeros((224, 224), np.bool_)
+    around = thickness // 2
+    light[50 - around : 150 + around, 50 - around : 150 + around] = 255
+    light[51 + around : 149 - around, 51 + around : 149 - around] = 0
     mask[50:150, 50:150] = True
     return light, mask
 
@@ -114,8 +115,7 @@ def test_stroke_width_of_a_square_is_the_one_drawn(width: int) -> None:
 
 def test_uneven_strokes_vary() -> None:
     light = dark()
-    cv2.line(light, (20, 60), (200, 60), 255, 1)
-    cv2.line(light, (20, 160), (200, 160), 255, 5)
+    light[60, 20:200] = light[158:163, 20:200] = 255
     assert shape_quality.stroke_cv(light, shape_quality.centre_lines(light)) > 0.5
 
 
