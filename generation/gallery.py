@@ -5,10 +5,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
+import logging
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.resources import files
 from typing import Annotated, Any
 
@@ -16,11 +18,18 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field
 
+from data_manifests.errors import CuebenchError
 from data_manifests.jsonl import canonical_json, read_records
 from data_manifests.records import OK, CueRecord, SourceRecord
 from data_manifests.shipped import read_toml
-from data_manifests.storage import join, write_bytes
+from data_manifests.storage import join, read_bytes, write_bytes
 from generation.gallery_pictures import cue_picture, decode_picture, mask_outline, photograph_picture
+from generation.outcome import Unavailable
+from generation.photograph import decode_photograph
+from generation.shape_quality import SHAPE_QUALITY
+from generation.texture_quality import TEXTURE_QUALITY
+
+_log = logging.getLogger(__name__)
 
 GALLERY_NAME = "gallery.html"
 
@@ -94,9 +103,8 @@ def cue_state(cue: CueRecord) -> str:
 
 def write_gallery(
     run_url: str,
-    load_photograph: LoadPhotograph,
+    load_photograph: LoadPhotograph | None = None,
     params: GalleryParams | None = None,
-    meanings: Mapping[str, str] | None = None,
 ) -> str:
     """Write `gallery.html` into a run folder and return its URL. The same run gives the same bytes.
 
@@ -105,11 +113,10 @@ def write_gallery(
     run_url
         The run folder: `recipe.toml`, `sources.jsonl`, `cues.jsonl`, masks and cues.
     load_photograph
-        Returns the upright photograph of a source, (H, W, 3) uint8 sRGB; None shows a placeholder.
+        Returns the upright photograph of a source, (H, W, 3) uint8 sRGB; None shows a placeholder. By
+        default: `read_photograph` with file names relative to the run folder.
     params
         How large the page may grow.
-    meanings
-        What each quality number means, one sentence by name; shown as explanations.
 
     Raises
     ------
@@ -118,6 +125,7 @@ def write_gallery(
         cue file is no error: the page says so in its place.
     """
     params = params or GalleryParams()
+    load_photograph = load_photograph or partial(read_photograph, run_url)
     _, recipe = read_toml(join(run_url, "recipe.toml"), "recipes")
     rows = make_rows(
         read_records(join(run_url, "sources.jsonl"), SourceRecord),
@@ -136,13 +144,34 @@ def write_gallery(
         "run": _run_facts(run_url, recipe, rows),
         "groups": _group_counts(rows),
         "limits": recipe.get("limits", {}),
-        "meanings": dict(meanings or {}),
+        "meanings": {**SHAPE_QUALITY, **TEXTURE_QUALITY},
         "notices": _notices(rows, listed, pictured, lossless=lossless),
         "cards": [_card(row, has_pictures=index in pictures) for index, row in enumerate(listed)],
     }
     url = join(run_url, GALLERY_NAME)
     write_bytes(url, _render_page(data, pictures).encode())
     return url
+
+
+def read_photograph(base: str, source: SourceRecord) -> npt.NDArray[np.uint8] | None:
+    """Return the upright photograph of a record, (H, W, 3) uint8 sRGB; `base` is what its name is relative to.
+
+    None, with a warning, where the file is gone, is no longer the one of the record, or can't be decoded.
+    """
+    url = join(base, source.file_name)
+    try:
+        data = read_bytes(url)
+    except CuebenchError as error:
+        _log.warning("%s; left out of the gallery", error)
+        return None
+    if hashlib.sha256(data).hexdigest() != source.source_id:
+        _log.warning("%s: not the bytes of the manifest; left out of the gallery", url)
+        return None
+    photograph = decode_photograph(data, source.file_name)
+    if isinstance(photograph, Unavailable):
+        _log.warning("%s: %s; left out of the gallery", url, photograph.detail)
+        return None
+    return photograph.image
 
 
 def make_rows(sources: Iterable[SourceRecord], cues: Iterable[CueRecord]) -> list[Row]:

@@ -12,7 +12,7 @@
   let shown = [];
   let nDrawn = 0;
   let sequence = [];
-  let position = 0;
+  let current = [];
 
   // ---- small tools -------------------------------------------------------------------------------------
   // Every text of the run reaches the page as a text node or an attribute, never as markup.
@@ -41,10 +41,12 @@
   const webAddress = (text) => (/^https?:\/\//i.test(text || "") ? text : null);
   // "./" and the encoding keep a file name a file name, whatever it looks like.
   const fileAddress = (path) => `./${path.split("/").map(encodeURIComponent).join("/")}`;
-  const searchText = (card) =>
-    JSON.stringify([card.kind, card.superclass, card.source, card.status, card.status_detail, card.flags, card.mask,
-      card.cues.map((cue) => [cue.cue_id, cue.file_name, cue.status, cue.status_detail, cue.flags, cue.sha256])])
-      .toLowerCase();
+  function searchText(card) {
+    const ofCue = (cue) => [cue.cue_id, cue.file_name, cue.status, cue.status_detail, cue.flags, cue.sha256];
+    const texts = [card.kind, card.superclass, Object.values(card.source), card.status, card.status_detail, card.flags,
+      card.mask.segmenter, card.mask.mask_reason, card.mask.mask_sha256, card.cues.map(ofCue)];
+    return texts.flat(3).filter(Boolean).join(" ").toLowerCase();
+  }
 
   function picturesOf(card) {
     if (!card.has_pictures) return { photograph: null, outline: null, cues: [] };
@@ -163,9 +165,10 @@
     for (const kind of ["shape", "texture"]) {
       const groups = data.groups.filter((group) => group.kind === kind);
       if (!groups.length) continue;
-      const heads = ["ok", "flagged", "failed"].map((name) => el("th", { scope: "col", title: STATES[name][1] }, `${STATES[name][0]} ${STATES[name][1]}`));
-      byId("class-tables").append(el("table", {}, el("caption", {}, `${kind === "shape" ? "Shape" : "Texture"} classes`),
-        el("thead", {}, el("tr", {}, el("td"), el("td"), ...heads)),
+      const heads = ["ok", "flagged", "failed"].map((name) => el("th", { scope: "col", title: STATES[name][1], class: `number text-${name}` },
+        STATES[name][0], el("span", { class: "visually-hidden" }, ` ${STATES[name][1]}`)));
+      byId("class-tables").append(el("table", {}, el("caption", {}, kind === "shape" ? "Shape classes" : "Texture classes"),
+        el("thead", {}, el("tr", {}, el("td"), el("td", { class: "share" }), ...heads)),
         el("tbody", {}, ...groups.map(classRow))));
     }
   }
@@ -238,7 +241,10 @@
     if (byId("q").value.trim() !== view.q) byId("q").value = view.q;
     byId("outline").checked = view.outline;
     document.body.classList.toggle("no-outline", !view.outline);
-    byId("direction").textContent = view.descending ? "↓ descending" : "↑ ascending";
+    byId("direction").textContent = view.descending ? "↓" : "↑";
+    const direction = view.descending ? "Descending: click for ascending" : "Ascending: click for descending";
+    byId("direction").setAttribute("aria-label", direction);
+    byId("direction").title = direction;
     byId("reset").disabled = !(view.kind || view.classes.length || filtersCues() || view.q);
     for (const row of document.querySelectorAll("tr[data-key]")) {
       const chosen = view.classes.includes(row.dataset.key);
@@ -349,7 +355,8 @@
   function maskFacts(mask) {
     const { mask_candidates: candidates = [], ...rest } = mask;
     const nodes = [pairs(rest, [])];
-    const names = [...new Set(candidates.flatMap((candidate) => Object.keys(candidate)))];
+    const isText = (name) => candidates.some((candidate) => typeof candidate[name] === "string");
+    const names = [...new Set(candidates.flatMap((candidate) => Object.keys(candidate)))].sort((a, b) => isText(b) - isText(a));
     if (candidates.length) {
       const number = (value) => (typeof value === "number" ? String(Number(value.toPrecision(4))) : value);
       nodes.push(el("div", { class: "scroll" }, el("table", { class: "numbers" }, el("caption", { class: "visually-hidden" }, "Candidates"),
@@ -403,32 +410,41 @@
 
   // ---- the enlarged view ------------------------------------------------------------------------------------
   function openViewer(card, cue) {
-    sequence = shown.flatMap((one) => (one.cues.length ? one.cues.map((each) => [one, each]) : [[one, undefined]]));
-    position = sequence.findIndex(([one, each]) => one === card && each === cue);
-    drawViewer();
+    const cuesOf = (one) => one.cues.filter((each) => matchesCue(one, each)).map((each) => [one, each]);
+    sequence = shown.flatMap((one) => (one.cues.length ? cuesOf(one) : [[one, undefined]]));
+    show(card, cue);
     byId("viewer").showModal();
   }
-  function move(to) {
-    if (to < 0 || to >= sequence.length) return;
-    position = to;
+  const placeOf = (card, cue) => sequence.findIndex(([one, each]) => one === card && each === cue);
+  function show(card, cue) {
+    current = [card, cue];
     drawViewer();
   }
+  // A cue that the filters leave out has no place of its own; its neighbours are those of its photograph.
+  function moveCue(step) {
+    const place = placeOf(...current);
+    const next = place >= 0 ? sequence[place + step] : neighbour(step);
+    if (next) show(...next);
+  }
+  function neighbour(step) {
+    const index = shown.indexOf(current[0]);
+    const beyond = ([one]) => step * (shown.indexOf(one) - index) > 0;
+    return step > 0 ? sequence.find(beyond) : sequence.findLast(beyond);
+  }
   function movePhotograph(step) {
-    const here = sequence[position][0];
-    let to = position;
-    while (to >= 0 && to < sequence.length && sequence[to][0] === here) to += step;
-    if (to < 0 || to >= sequence.length) return;
-    const next = sequence[to][0];
-    const grid = sequence[position][1] && sequence[position][1].grid;
-    const same = sequence.findIndex(([one, cue]) => one === next && cue && cue.grid === grid);
-    move(same >= 0 ? same : sequence.findIndex(([one]) => one === next));
+    const next = neighbour(step);
+    if (!next) return;
+    const grid = current[1] && current[1].grid;
+    show(...(sequence.find(([one, cue]) => one === next[0] && cue && cue.grid === grid) || sequence.find(([one]) => one === next[0])));
   }
   function drawViewer() {
-    const [card, cue] = sequence[position];
+    const [card, cue] = current;
+    const place = placeOf(card, cue);
     byId("viewer-title").textContent = `${words(card.superclass)} · ${cue ? (cue.grid ? `texture ${cueName(cue, "")}` : card.kind) : card.kind}`;
-    byId("viewer-place").textContent = `${(position + 1).toLocaleString("en")} of ${sequence.length.toLocaleString("en")}`;
-    byId("previous").disabled = position === 0;
-    byId("next").disabled = position === sequence.length - 1;
+    byId("viewer-place").textContent = place < 0 ? "outside of the filters"
+      : `${(place + 1).toLocaleString("en")} of ${sequence.length.toLocaleString("en")}`;
+    byId("previous").setAttribute("aria-disabled", String(place === 0));
+    byId("next").setAttribute("aria-disabled", String(place === sequence.length - 1));
     const name = card.source.file_name || "(not in sources.jsonl)";
     const left = el("figure", {}, photographFrame(card, "div", {}), el("figcaption", {}, el("span", { class: "muted", title: name }, baseName(name))));
     const right = cue ? el("figure", {}, cueFrame(card, cue, "div", {}), el("figcaption", {}, ...viewerLabel(card, cue)))
@@ -436,7 +452,7 @@
     const body = [el("div", { class: "viewer-pair" }, left, right)];
     if (card.cues.length > 1) {
       body.push(el("div", { class: "strip", role: "group", "aria-label": "Cues of this photograph" }, ...card.cues.map((other) =>
-        el("button", { type: "button", "aria-current": other === cue ? "true" : null, onclick: () => move(sequence.findIndex(([, each]) => each === other)) },
+        el("button", { type: "button", "aria-current": other === cue ? "true" : null, onclick: () => show(card, other) },
           `${cueName(other, card.kind)} ${STATES[other.state][0]}`))));
     }
     if (cue) body.push(viewerNumbers(card, cue));
@@ -459,18 +475,18 @@
   }
   function watchViewer() {
     const viewer = byId("viewer");
-    byId("previous").addEventListener("click", () => move(position - 1));
-    byId("next").addEventListener("click", () => move(position + 1));
+    byId("previous").addEventListener("click", () => moveCue(-1));
+    byId("next").addEventListener("click", () => moveCue(1));
     byId("close").addEventListener("click", () => viewer.close());
     viewer.addEventListener("click", (event) => { if (event.target === viewer) viewer.close(); });
     viewer.addEventListener("keydown", (event) => {
       if (event.ctrlKey || event.metaKey || event.altKey) return;
-      const act = { ArrowLeft: () => move(position - 1), ArrowRight: () => move(position + 1), ArrowUp: () => movePhotograph(-1),
+      const act = { ArrowLeft: () => moveCue(-1), ArrowRight: () => moveCue(1), ArrowUp: () => movePhotograph(-1),
         ArrowDown: () => movePhotograph(1), o: () => change({ outline: !view.outline }) }[event.key];
       if (act) { event.preventDefault(); act(); }
     });
     viewer.addEventListener("close", () => {
-      const [card, cue] = sequence[position];
+      const [card, cue] = current;
       const index = shown.indexOf(card);
       if (index >= nDrawn) drawMore(index + 1 - nDrawn);
       const tile = cue ? card.cues.indexOf(cue) + 1 : 0;

@@ -27,6 +27,7 @@ MIN_SIDE_PX = 224
 MAX_SIDE_PX = 2048
 _PAD_PX = 6  # background around the object in the working image
 _SPUR_PX = 6.0
+_SPECK_SHARE = 0.02  # smaller parts and holes of a mask are its errors, as a share of the object
 _SNAPPED_PX = 32.0  # a smaller side would be stretched by more than 2 % to whole pixels
 
 
@@ -66,7 +67,7 @@ class ShapeParams(BaseModel):
     interior_stroke_ratio: Annotated[float, Field(ge=0.3, le=1.0)] = 0.8
     working_px: Annotated[int, Field(ge=128, le=1024)] = 384
     smoothing_share: Annotated[float, Field(ge=0.0, le=0.02)] = 0.002
-    texture_suppression: Annotated[float, Field(ge=0.0, le=4.0)] = 1.4
+    texture_suppression: Annotated[float, Field(ge=0.0, le=4.0)] = 1.25
     min_line_share: Annotated[float, Field(ge=0.0, le=0.5)] = 0.035
 
 
@@ -117,7 +118,7 @@ def render_shape(
     working = _to_working_size(image, mask, params.working_px)
     # The steps of a mask's pixels are smoothed away where they are larger than the smoothing asked for.
     sigma_px = float(np.hypot(params.smoothing_share * params.working_px, 1.2 * working.source_px))
-    outline = trace_outline(working.coverage, sigma_px, min_extent_px=0.01 * params.working_px)
+    outline = trace_outline(working.coverage, sigma_px, min_extent_px=_SPECK_SHARE * params.working_px)
     if not outline:
         return Unavailable("object-too-thin", "no part of the object is wide enough to have an outline")
     at_frame = [_lies_on_frame(curve, working) for curve in outline]
@@ -201,12 +202,17 @@ def _placement(working: _Working, side_px: int, margin_share: float) -> Placemen
 
 
 def _widened(coverage: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    # By a working pixel (half a pixel at 224), or parts thinner than a pixel of the cue fall between its pixels.
+    # By a working pixel (half a pixel at 224): thinner parts would fall between the pixels of the cue.
     return np.asarray(cv2.dilate(coverage, np.ones((3, 3), np.uint8)), np.float32)
 
 
 def _pieces(outline: list[Curve], hidden: list[npt.NDArray[np.bool_]]) -> list[Curve]:
     return [piece for curve, at in zip(outline, hidden, strict=True) for piece in split_where(curve, at)]
+
+
+def _inside(outline: list[Curve], working: _Working) -> npt.NDArray[np.bool_]:
+    inside = np.zeros(working.coverage.shape, np.uint8)
+    return np.asarray(cv2.fillPoly(inside, [np.rint(c.points).astype(np.int32) for c in outline], 1) > 0)
 
 
 def _draw(
@@ -218,17 +224,20 @@ def _draw(
 ) -> npt.NDArray[np.uint8]:
     stroke_px = params.stroke_share * canvas.side_px
     sigma_px = 2 * params.smoothing_share * params.working_px  # pixel chains are rougher than outlines
-    mask = working.coverage >= 0.5
     if params.style == "silhouette":
         canvas.fill(outline)
     elif params.style == "skeleton":
-        axis = trace_lines(skeleton_lines(mask), sigma_px, max_spur_px=0.03 * params.working_px)
+        axis = trace_lines(
+            skeleton_lines(_inside(outline, working)), sigma_px, max_spur_px=0.03 * params.working_px
+        )
         canvas.stroke(axis, stroke_px)
     else:
         canvas.stroke(_pieces(outline, at_frame), stroke_px)
     if params.style == "outline+interior":
         min_extent_px = params.min_line_share * params.working_px
-        lines = structure_lines(working.image, mask, params.texture_suppression, min_extent_px)
+        lines = structure_lines(
+            working.image, working.coverage >= 0.5, params.texture_suppression, min_extent_px
+        )
         inner = trace_lines(lines, sigma_px, max_spur_px=_SPUR_PX)
         canvas.stroke(inner, stroke_px * params.interior_stroke_ratio)
     return canvas.light()

@@ -133,7 +133,8 @@ def _join_junctions(
     joined = []
     for arc, head, tail in zip(arcs, heads, tails, strict=True):
         before = [head[None]] if not arc.closed and head[0] >= 0 else []
-        after = [tail[None]] if not arc.closed and tail[0] >= 0 else []
+        is_bridge = len(arc.points) > 1 or (head != tail).any()
+        after = [tail[None]] if not arc.closed and tail[0] >= 0 and is_bridge else []
         points = np.concatenate([*before, arc.points, *after]) - 1
         is_spur = not (arc.closed or (before and after)) and len(points) <= max_spur_px
         if len(points) >= 2 and not is_spur:
@@ -220,11 +221,16 @@ def _colour_gradient(
     image: npt.NDArray[np.uint8],
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
     """Return x and y Sobel derivatives of the CIELAB channel that changes most at each pixel."""
-    lab = cv2.GaussianBlur(cv2.cvtColor(image, cv2.COLOR_RGB2LAB).astype(np.float32), (0, 0), 1.2)
-    dx, dy = cv2.Sobel(lab, cv2.CV_32F, 1, 0), cv2.Sobel(lab, cv2.CV_32F, 0, 1)
-    best = (dx * dx + dy * dy).argmax(axis=2)[..., None]
-    dx, dy = (np.take_along_axis(values, best, 2)[..., 0] for values in (dx, dy))
-    return np.asarray(dx, np.float32), np.asarray(dy, np.float32)
+    best_dx, best_dy, strongest = (np.zeros(image.shape[:2], np.float32) for _ in range(3))
+    for channel in cv2.split(np.asarray(cv2.cvtColor(image, cv2.COLOR_RGB2LAB))):
+        blurred = cv2.GaussianBlur(channel.astype(np.float32), (7, 7), 1.2)
+        dx = np.asarray(cv2.Sobel(blurred, cv2.CV_32F, 1, 0), np.float32)
+        dy = np.asarray(cv2.Sobel(blurred, cv2.CV_32F, 0, 1), np.float32)
+        strength = dx * dx + dy * dy
+        stronger = strength > strongest
+        for best, values in ((best_dx, dx), (best_dy, dy), (strongest, strength)):
+            np.copyto(best, values, where=stronger)
+    return best_dx, best_dy
 
 
 def _suppress_surround(

@@ -48,7 +48,7 @@ class TextureParams(BaseModel):
 
     method: Literal["quilt", "shuffle"] = "quilt"
     flatten: Annotated[float, Field(ge=0, le=1)] = 1.0
-    flatten_share: Annotated[float, Field(gt=0, le=1)] = 0.04
+    flatten_share: Annotated[float, Field(gt=0, le=1)] = 0.03
     keep_share: Annotated[float, Field(gt=0, le=1)] = 0.7
     spare: Annotated[float, Field(ge=1, le=100)] = 2.0
     max_upsample: Annotated[float, Field(ge=1, le=4)] = 2.0

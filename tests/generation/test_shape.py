@@ -33,7 +33,7 @@ def disk() -> Mask:
 
 
 def ring() -> Mask:
-    return disk() & np.asarray(cv2.circle(blank(), (360, 310), 110, 1, -1) == 0)
+    return np.asarray(cv2.circle(disk().astype(np.uint8), (360, 310), 110, 0, -1) > 0)
 
 
 def star() -> Mask:
@@ -50,7 +50,7 @@ def spokes() -> Mask:
         reach = np.array([np.cos(angle), np.sin(angle)]) * 270
         ends = np.rint([centre - reach, centre + reach]).astype(int).tolist()
         cv2.line(mask, ends[0], ends[1], 1, 14)
-    return mask > 0
+    return np.asarray(mask > 0)
 
 
 def two_objects() -> Mask:
@@ -206,7 +206,7 @@ def test_lone_thin_line_is_one_line() -> None:
 
 def test_texture_on_the_object_is_suppressed() -> None:
     mask = disk()
-    image = np.where(mask[..., None], loud(mask.shape) // 3 + 80, 230).astype(np.uint8)
+    image = np.where(mask[..., None], loud(mask.shape) // 6 + 80, 230).astype(np.uint8)
     outline = render(mask).quality["edge_share"]
     kept = render(mask, ShapeParams(texture_suppression=0.0), image=image).quality["edge_share"] - outline
     left = render(mask, ShapeParams(), image=image).quality["edge_share"] - outline
@@ -221,6 +221,22 @@ def test_short_lines_are_left_out() -> None:
     assert not np.array_equal(render(mask, ShapeParams(), image=image).image, render(mask).image)
     strict = ShapeParams(min_line_share=0.4)
     assert np.array_equal(render(mask, strict, image=image).image, render(mask).image)
+
+
+def test_specks_and_pinholes_of_a_mask_are_not_drawn() -> None:
+    mask = disk()
+    mask[300:303, 340:343] = False
+    mask[520:524, 560:564] = True
+    assert np.array_equal(render(mask).image, render(disk()).image)
+
+
+def test_unsmoothed_lines_are_drawn_too() -> None:
+    mask = disk()
+    image = plain(mask)
+    cv2.rectangle(image, (280, 220), (420, 380), (250, 250, 250), -1)
+    rough = render(mask, ShapeParams(smoothing_share=0.0), image=image)
+    smooth = render(mask, ShapeParams(), image=image)
+    assert rough.quality["edge_share"] == pytest.approx(smooth.quality["edge_share"], rel=0.1)
 
 
 def test_skeleton_of_a_bar_is_its_middle_line() -> None:

@@ -1,0 +1,199 @@
+"""Masks: what segmenters propose, how a mask is cleaned, and which candidate is taken."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+from PIL import Image, UnidentifiedImageError
+
+from data_manifests.errors import CuebenchError
+from data_manifests.records import CueKind
+from generation.cue_files import encode_png
+from generation.hashing import pixel_sha256
+from generation.outcome import Unavailable
+from generation.photograph import Photograph
+
+Mask = npt.NDArray[np.bool_]
+Probability = npt.NDArray[np.float32]
+
+FULL_FRAME = "fullframe"
+MIN_AREA_SHARE = 0.01
+MAX_AREA_SHARE = 0.98
+MIN_COMPONENT_SHARE = 0.02
+MAX_HOLE_SHARE = 0.0005
+SMOOTH_SHARE = 0.0015
+MAX_UNCERTAINTY = 1.0
+
+
+@dataclass(frozen=True)
+class MaskCandidate:
+    """A mask, (H, W) bool, True on the object, with who proposed it and its scores (see `score_mask`)."""
+
+    mask: Mask
+    segmenter: str
+    scores: dict[str, float] = field(default_factory=dict)
+
+
+class Segmenter(Protocol):
+    """A source of masks.
+
+    To add one, write a class with these two members in a file of `generation/segmenters` and name it in
+    `segmenter_for`. It must give the same masks for the same photograph, be picklable before its first use,
+    and propose nothing (an empty list) where it finds nothing.
+    """
+
+    @property
+    def name(self) -> str:
+        """What recipes and manifests call it."""
+        ...
+
+    def propose(self, photograph: Photograph) -> list[MaskCandidate]:
+        """Return the masks that it finds, best first."""
+        ...
+
+
+@dataclass(frozen=True)
+class MaskChoice:
+    """The candidate that was taken, why, and the scores of all of them."""
+
+    mask: Mask
+    segmenter: str
+    reason: str
+    scores: tuple[dict[str, str | float], ...]
+
+
+def clean_mask(probability: Probability) -> Mask:
+    """Return the mask of a probability map (H, W) in [0, 1]: p > .5, without specks, pinholes and jags.
+
+    Components below 2 % of the largest go, holes below .05 % of the frame are filled (a trigger guard stays
+    open), and the contour is smoothed with a Gaussian of .15 % of the diagonal.
+    """
+    mask = probability > 0.5
+    mask = _without_small(mask, MIN_COMPONENT_SHARE * _largest(mask))
+    mask = ~_without_small(~mask, MAX_HOLE_SHARE * mask.size)
+    sigma = SMOOTH_SHARE * float(np.hypot(*mask.shape))
+    smooth: Mask = cv2.GaussianBlur(mask.astype(np.float32), (0, 0), max(sigma, 0.3)) > 0.5
+    return smooth
+
+
+def _largest(mask: Mask) -> int:
+    _, _, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8))
+    return int(stats[1:, cv2.CC_STAT_AREA].max(initial=0))
+
+
+def _without_small(mask: Mask, min_area: float) -> Mask:
+    _, labels, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8))
+    keep = stats[:, cv2.CC_STAT_AREA] >= min_area
+    keep[0] = False
+    kept: Mask = keep[labels]
+    return kept
+
+
+def score_mask(mask: Mask, probability: Probability | None = None) -> dict[str, float]:
+    """Return the scores of a mask.
+
+    `area_share` of the frame; `n_components`; `border_share`, the part of its contour that lies on the frame;
+    `uncertainty`, the pixels with .1 < p < .9 over those with p > .5 (0 where there is no probability): good
+    masks lie below .3, photographs without a salient object above 1; `max_probability`.
+    """
+    n_labels, _ = cv2.connectedComponents(mask.astype(np.uint8))
+    inner = cv2.erode(mask.astype(np.uint8), np.ones((3, 3), np.uint8), borderValue=0).astype(bool)
+    contour = mask & ~inner
+    frame = np.ones_like(mask)
+    frame[1:-1, 1:-1] = False
+    scores = {
+        "area_share": float(mask.mean()),
+        "n_components": float(n_labels - 1),
+        "border_share": float((contour & frame).sum() / max(1, contour.sum())),
+    }
+    if probability is not None:
+        unsure = int(((probability > 0.1) & (probability < 0.9)).sum())
+        scores["uncertainty"] = float(unsure / max(1, int((probability > 0.5).sum())))
+        scores["max_probability"] = float(probability.max())
+    return scores
+
+
+def propose_from(probability: Probability, segmenter: str) -> list[MaskCandidate]:
+    """Return the candidates of a probability map: its mask and, if it has several parts, the largest alone."""
+    mask = clean_mask(probability)
+    if not mask.any():
+        return []
+    candidates = [MaskCandidate(mask, segmenter, score_mask(mask, probability))]
+    if candidates[0].scores["n_components"] > 1:
+        alone = _without_small(mask, _largest(mask))
+        candidates.append(MaskCandidate(alone, f"{segmenter}/largest", score_mask(alone, probability)))
+    return candidates
+
+
+def choose_mask(candidates: Sequence[MaskCandidate], cue_kind: CueKind) -> MaskChoice | Unavailable:
+    """Return the first candidate that can carry a cue, with the reason; segmenters are named best first.
+
+    A shape needs an object: between 1 % and 98 % of the frame. A texture without a confident object is taken
+    to fill the frame where `fullframe` is among the candidates. The choice proposes; people decide.
+    """
+    scores = tuple({"segmenter": c.segmenter, **c.scores, **_agreement(c, candidates)} for c in candidates)
+    objects = [c for c in candidates if c.segmenter != FULL_FRAME]
+    frames = [c for c in candidates if c.segmenter == FULL_FRAME] if cue_kind == "texture" else []
+    usable = [c for c in objects if MIN_AREA_SHARE <= c.scores["area_share"] <= MAX_AREA_SHARE]
+    confident = [c for c in usable if c.scores.get("uncertainty", 0.0) <= MAX_UNCERTAINTY]
+    if frames and not confident:
+        why = "the segmenters are unsure" if usable else "no object was found"
+        return MaskChoice(
+            frames[0].mask, FULL_FRAME, f"{why}, so the texture is taken to fill the frame", scores
+        )
+    for chosen, others in ((confident, "confident"), (usable, "uncertain")):
+        if chosen:
+            reason = f"first {others} candidate of {len(candidates)}"
+            return MaskChoice(chosen[0].mask, chosen[0].segmenter, reason, scores)
+    if not objects:
+        return Unavailable("no_foreground", "no segmenter found an object; draw a mask or pick one by hand")
+    area = max(c.scores["area_share"] for c in objects)
+    if area > MAX_AREA_SHARE:
+        return Unavailable("full_frame", f"the mask fills {area:.0%} of the frame: there is no outline")
+    return Unavailable("mask_empty", f"the largest mask holds {area:.1%} of the frame, 1 % is needed")
+
+
+def _agreement(candidate: MaskCandidate, candidates: Sequence[MaskCandidate]) -> dict[str, float]:
+    """Return the largest intersection over union with a candidate of another segmenter."""
+    own = candidate.segmenter.partition("/")[0]
+    shares = [
+        float((candidate.mask & other.mask).sum() / max(1, int((candidate.mask | other.mask).sum())))
+        for other in candidates
+        if other.segmenter.partition("/")[0] != own and other.segmenter != FULL_FRAME
+    ]
+    return {"agreement": max(shares)} if shares and candidate.segmenter != FULL_FRAME else {}
+
+
+def mask_sha256(mask: Mask) -> str:
+    """Return the hash of a mask's pixels."""
+    return pixel_sha256(mask)
+
+
+def encode_mask(mask: Mask) -> bytes:
+    """Return a mask as a grey PNG, 255 on the object."""
+    return encode_png(mask.astype(np.uint8) * 255)
+
+
+def read_mask(data: bytes) -> Mask:
+    """Return the mask in an image file: True where it is lighter than the middle grey.
+
+    An image with an alpha channel of its own is read by it.
+
+    Raises
+    ------
+    CuebenchError
+        If the bytes are no readable image.
+    """
+    try:
+        with Image.open(io.BytesIO(data)) as image:
+            image.load()
+            channel = image.getchannel("A") if image.mode in ("RGBA", "LA") else image.convert("L")
+    except (UnidentifiedImageError, OSError, ValueError) as error:
+        raise CuebenchError(f"not a readable mask image ({error})") from error
+    return np.asarray(channel) > 127
