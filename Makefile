@@ -31,10 +31,8 @@ test: $(DEV) ## install with the tools for development, then run the tests (PYTE
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 lint: $(DEV) ## style, types and the contracts between the packages
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/python -m mypy
-	$(BIN)/python $(BIN)/lint-imports
+	@failed=0; for tool in 'ruff check .' 'ruff format --check .' 'python -m mypy' 'python $(BIN)/lint-imports'; \
+	do echo "$$tool"; $(BIN)/$$tool || failed=1; done; exit $$failed
 
 format: $(DEV) ## put the code into the style that `make lint` checks
 	$(BIN)/ruff check --fix .

@@ -1,4 +1,4 @@
-"""The command line: one command, `cuebench`, whose verbs are loaded from the room that owns them when used."""
+"""The command line: one command, `cuebench`, whose verbs are loaded when they are used."""
 
 from __future__ import annotations
 

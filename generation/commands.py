@@ -11,6 +11,7 @@ from data_manifests import storage
 
 if TYPE_CHECKING:
     from data_manifests.records import SourceRecord
+    from generation.executors import EngineName
     from generation.recipe import Recipe
 
 
@@ -49,7 +50,7 @@ def generate(
     masks: str | None,
     side: int | None,
     segmenters: tuple[str, ...],
-    engine: str | None,
+    engine: EngineName | None,
     workers: int,
     shard_size: int | None,
     limit: int | None,

@@ -8,8 +8,7 @@ import html
 import logging
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.resources import files
 from typing import Annotated, Any
@@ -24,6 +23,7 @@ from data_manifests.records import OK, CueRecord, SourceRecord
 from data_manifests.shipped import read_toml
 from data_manifests.storage import join, read_bytes, write_bytes
 from generation.gallery_pictures import cue_picture, decode_picture, mask_outline, photograph_picture
+from generation.gallery_rows import Row, cue_state, first_of_each_group, make_rows
 from generation.outcome import Unavailable
 from generation.photograph import decode_photograph
 from generation.shape_quality import SHAPE_QUALITY
@@ -71,34 +71,8 @@ class GalleryParams(BaseModel):
     photograph_px: Annotated[int, Field(ge=64, le=1024)] = 224
     cue_px: Annotated[int, Field(ge=64, le=2048)] = 224
     n_lossless_cues: Annotated[int, Field(ge=0)] = 400
-    max_cue_pictures: Annotated[int, Field(ge=1)] = 1500
+    max_cue_pictures: Annotated[int, Field(ge=1)] = 1000
     max_sources: Annotated[int, Field(ge=1)] = 10_000
-
-
-@dataclass(frozen=True)
-class Row:
-    """One photograph (None: not in `sources.jsonl`) and every cue that was attempted from it."""
-
-    source: SourceRecord | None
-    cues: tuple[CueRecord, ...]
-
-    @property
-    def group(self) -> tuple[str, str]:
-        """Cue kind and superclass."""
-        first = self.source or self.cues[0]
-        return (first.cue_kind, first.superclass)
-
-    @property
-    def needs_attention(self) -> bool:
-        """Whether any cue failed or is flagged, or no cue was attempted."""
-        return not self.cues or any(cue_state(cue) != OK for cue in self.cues)
-
-
-def cue_state(cue: CueRecord) -> str:
-    """Return `ok`, `flagged` (a picture outside of the limits) or `failed` (no picture)."""
-    if cue.status != OK:
-        return "failed"
-    return "flagged" if cue.flags else OK
 
 
 def write_gallery(
@@ -154,7 +128,7 @@ def write_gallery(
 
 
 def read_photograph(base: str, source: SourceRecord) -> npt.NDArray[np.uint8] | None:
-    """Return the upright photograph of a record, (H, W, 3) uint8 sRGB; `base` is what its name is relative to.
+    """Return the upright photograph of a record, (H, W, 3) uint8 sRGB; its name is relative to `base`.
 
     None, with a warning, where the file is gone, is no longer the one of the record, or can't be decoded.
     """
@@ -172,55 +146,6 @@ def read_photograph(base: str, source: SourceRecord) -> npt.NDArray[np.uint8] | 
         _log.warning("%s: %s; left out of the gallery", url, photograph.detail)
         return None
     return photograph.image
-
-
-def make_rows(sources: Iterable[SourceRecord], cues: Iterable[CueRecord]) -> list[Row]:
-    """Return photographs with their cues, in canonical order; every cue is in exactly one row.
-
-    A cue belongs to its first parent in its own kind and superclass; where a photograph is listed twice, to the
-    usable entry. Cues whose photograph isn't listed get rows without one.
-    """
-    by_parent: dict[tuple[str, str, str], list[CueRecord]] = defaultdict(list)
-    for cue in sorted(cues, key=lambda record: record.sort_key):
-        by_parent[(cue.cue_kind, cue.superclass, "".join(cue.parent_source_ids[:1]))].append(cue)
-    ordered = sorted(sources, key=lambda record: record.sort_key)
-    owners: dict[tuple[str, str, str], SourceRecord] = {}
-    for source in sorted(ordered, key=lambda record: record.status != OK):
-        owners.setdefault((source.cue_kind, source.superclass, source.source_id), source)
-    rows = []
-    for source in ordered:
-        key = (source.cue_kind, source.superclass, source.source_id)
-        mine = by_parent.pop(key, []) if owners[key] is source else []
-        rows.append(Row(source, tuple(mine)))
-    orphans = [Row(None, tuple(group)) for group in by_parent.values()]
-    return sorted([*rows, *orphans], key=lambda row: row.group)
-
-
-def first_of_each_group(rows: Sequence[Row], limit: int, weigh: Callable[[Row], int]) -> list[Row]:
-    """Return the rows, or, where they weigh more than `limit`, equally many of each kind and class.
-
-    Up to half of those of a class are the first ones that need attention, the rest the first of the others. One
-    row of each class is kept even where that exceeds the limit.
-    """
-    if sum(map(weigh, rows)) <= limit:
-        return list(rows)
-    groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
-    for row in rows:
-        groups[row.group].append(row)
-    fits, too_many = 1, 1 + max(map(len, groups.values()))
-    while too_many - fits > 1:
-        middle = (fits + too_many) // 2
-        if sum(weigh(row) for group in groups.values() for row in _pick(group, middle)) <= limit:
-            fits = middle
-        else:
-            too_many = middle
-    return [row for group in groups.values() for row in _pick(group, fits)]
-
-
-def _pick(group: list[Row], n_rows: int) -> list[Row]:
-    attention = [index for index, row in enumerate(group) if row.needs_attention][: n_rows // 2]
-    others = [index for index in range(len(group)) if index not in set(attention)]
-    return [group[index] for index in sorted([*attention, *others[: n_rows - len(attention)]])]
 
 
 def _run_facts(run_url: str, recipe: Mapping[str, Any], rows: Sequence[Row]) -> dict[str, Any]:

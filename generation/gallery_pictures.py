@@ -1,4 +1,4 @@
-"""Pictures small enough for a page: data URIs of photographs and cues, and the outline of a mask as a path."""
+"""Pictures small enough for a page: photographs and cues as data URIs, the outline of a mask as a path."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WEBP_QUALITY = 85
 
 
 def decode_picture(url: str, mode: Literal["L", "RGB"]) -> npt.NDArray[np.uint8] | None:
-    """Return a picture of the run, (H, W) or (H, W, 3) uint8; None, with a warning, where it can't be read."""
+    """Return a picture, (H, W) or (H, W, 3) uint8; None, with a warning, where it can't be read."""
     try:
         with Image.open(io.BytesIO(read_bytes(url))) as picture:
             return np.asarray(picture.convert(mode))
@@ -57,9 +57,10 @@ def mask_outline(mask: npt.NDArray[np.bool_], longer_side_px: int) -> dict[str, 
     height, width = mask.shape
     scale = longer_side_px / max(height, width)
     size = (max(1, round(width * scale)), max(1, round(height * scale)))
-    canvas = cv2.resize(mask.astype(np.uint8) * 255, size, interpolation=_interpolation(scale)) > 127
+    interpolation = cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR
+    canvas = np.asarray(cv2.resize(mask.astype(np.uint8) * 255, size, interpolation=interpolation)) > 127
     # Each pixel becomes 2 x 2, so that the outline runs between pixels, not through their centres.
-    double = np.kron(canvas, np.ones((2, 2), np.uint8))
+    double = canvas.astype(np.uint8).repeat(2, axis=0).repeat(2, axis=1)
     contours, _ = cv2.findContours(double, cv2.RETR_CCOMP, cv2.CHAIN_APPROX_NONE)
     kept = [
         cv2.approxPolyDP(contour, 1.5, True)[:, 0] for contour in contours if cv2.contourArea(contour) >= 9
@@ -75,10 +76,6 @@ def _reduce(image: npt.NDArray[np.uint8], longer_side_px: int) -> npt.NDArray[np
         return image
     size = (max(1, round(width * scale)), max(1, round(height * scale)))
     return np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), dtype=np.uint8)
-
-
-def _interpolation(scale: float) -> int:
-    return int(cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR)
 
 
 def _data_uri(image: npt.NDArray[np.uint8], encoding: Literal["JPEG", "WEBP"], **options: Any) -> str:

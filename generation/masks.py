@@ -120,7 +120,7 @@ def score_mask(mask: Mask, probability: Probability | None = None) -> dict[str, 
 
 
 def propose_from(probability: Probability, segmenter: str) -> list[MaskCandidate]:
-    """Return the candidates of a probability map: its mask and, if it has several parts, the largest alone."""
+    """Return the candidates of a probability map: its mask and, if it has several parts, the largest one."""
     mask = clean_mask(probability)
     if not mask.any():
         return []
@@ -137,7 +137,9 @@ def choose_mask(candidates: Sequence[MaskCandidate], cue_kind: CueKind) -> MaskC
     A shape needs an object: between 1 % and 98 % of the frame. A texture without a confident object is taken
     to fill the frame where `fullframe` is among the candidates. The choice proposes; people decide.
     """
-    scores = tuple({"segmenter": c.segmenter, **c.scores, **_agreement(c, candidates)} for c in candidates)
+    scores: tuple[dict[str, str | float], ...] = tuple(
+        {"segmenter": c.segmenter, **c.scores, **_agreement(c, candidates)} for c in candidates
+    )
     objects = [c for c in candidates if c.segmenter != FULL_FRAME]
     frames = [c for c in candidates if c.segmenter == FULL_FRAME] if cue_kind == "texture" else []
     usable = [c for c in objects if MIN_AREA_SHARE <= c.scores["area_share"] <= MAX_AREA_SHARE]

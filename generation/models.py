@@ -88,7 +88,7 @@ def model_named(name: str) -> Model:
     models = known_models()
     if name in REMOTE:
         raise CuebenchError(
-            f"rembg:{name}: sends every image to a remote service; use a model that runs here: {', '.join(models)}"
+            f"rembg:{name}: sends images to a remote service; use a model that runs here: {', '.join(models)}"
         )
     if name not in models:
         raise CuebenchError(

@@ -88,7 +88,7 @@ class _Work:
         self.canvas = np.zeros((side, side, 3), np.uint8)
         self.owner = np.full((side, side), -1, np.int64)
         self.placed = np.full((n_cells, n_cells, 2), -1, np.int64)
-        self.refused = np.zeros(source.shape[:2], bool)
+        self.refused: npt.NDArray[np.bool_] = np.zeros(source.shape[:2], bool)
         reach = np.abs(np.arange(1 - cell_px, cell_px))
         shared = (cell_px - reach)[:, None] * (cell_px - reach)[None, :]
         self.too_alike = shared > max_share * cell_px**2
@@ -117,13 +117,14 @@ class _Work:
         start = min(start, max(0, n_free // 4))
         for pick in [*order[start:n_free], *order[:start]]:
             if costs[pick] < _REFUSED and not self.refused[drawn[pick, 0], drawn[pick, 1]]:
-                return drawn[pick]
+                place: Ints = drawn[pick]
+                return place
         return None
 
     def _refuse_around(self, position: Ints) -> None:
         reach = self.cell_px - 1
         top, left = int(position[0]) - reach, int(position[1]) - reach
-        height, width = self.refused.shape
+        height, width = self.source.shape[:2]
         y0, x0, y1, x1 = (
             max(0, top),
             max(0, left),
@@ -145,7 +146,7 @@ class _Work:
         difference *= used[:, None, :, None]
         difference = difference.reshape(*drawn.shape[:2], -1)
         # At most 256 samples x 3 channels x 255**2: well inside of 32 bits.
-        costs = np.einsum("nkx,nkx->nk", difference, difference).astype(np.int64)
+        costs: Ints = np.einsum("nkx,nkx->nk", difference, difference).astype(np.int64)
         costs[self._continues_neighbour(rows, columns, drawn)] = _REFUSED
         return costs
 
@@ -183,7 +184,8 @@ class _Work:
 
 def _squares(a: Image, b: Image) -> Ints:
     difference = a.astype(np.int32) - b.astype(np.int32)
-    return np.einsum("nyxc,nyxc->nyx", difference, difference).astype(np.int64)
+    squares: Ints = np.einsum("nyxc,nyxc->nyx", difference, difference).astype(np.int64)
+    return squares
 
 
 def min_cut(costs: Ints) -> Ints:

@@ -71,7 +71,7 @@ class Limits(Params):
 
 
 class MaskParams(Params):
-    """Where masks come from: names of segmenters, best first; none named means the best that is installed."""
+    """Where masks come from: segmenters by name, best first; none named means the best that is installed."""
 
     segmenters: tuple[str, ...] = ()
     accept_non_commercial: bool = False
@@ -95,9 +95,16 @@ class Recipe(Params):
     limits: Limits = Limits()
 
     @model_validator(mode="after")
-    def _grids_differ(self) -> Recipe:
+    def _grids_fit(self) -> Recipe:
         if len(set(self.grids)) != len(self.grids):
             raise ValueError(f"grids: every grid once, got {list(self.grids)}")
+        for grid in self.grids:
+            if self.side_px % grid:
+                near = sorted({self.side_px // grid * grid, -(-self.side_px // grid) * grid})
+                raise ValueError(
+                    f"side_px: {self.side_px} is no multiple of the grid {grid}; "
+                    f"nearest are {' and '.join(map(str, near))}"
+                )
         return self
 
     @property
@@ -152,7 +159,8 @@ def _problems(error: ValidationError) -> Iterator[str]:
         if item["type"] == "extra_forbidden":
             yield f"{place}: unknown key{nearest(str(item['loc'][-1]), _known_keys(item['loc'][:-1]))}"
         else:
-            yield f"{place}: {item['msg'].removeprefix('Value error, ')}, got {item['input']!r}"
+            given = "" if place == "recipe" or item["type"] == "missing" else f", got {item['input']!r}"
+            yield f"{place}: {item['msg'].removeprefix('Value error, ')}{given}"
 
 
 def _known_keys(place: tuple[int | str, ...]) -> list[str]:

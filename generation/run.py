@@ -27,6 +27,8 @@ MAX_SHARD_SOURCES = 1000
 N_SHARDS_SMALL_RUN = 64
 
 GENERATOR_VERSION = version("cuebench")
+# What the pixels may hang on.
+RECORDED_PACKAGES = ("numpy", "onnxruntime", "opencv-python-headless", "pillow", "scipy")
 
 
 @dataclass(frozen=True)
@@ -131,8 +133,9 @@ def _give_up(recipe: Recipe, context: RunContext, executor: Executor, shard: Sha
     else:
         single = list(plan_shards(shard.sources, shard.picks, shard.recipe_sha256, 1))
         for piece, result in executor.run(partial(run_shard, recipe, context), single):
-            died = isinstance(result, WorkerDied)
-            parts.append(_give_up(recipe, context, executor, piece) if died else result)
+            if isinstance(result, WorkerDied):
+                result = _give_up(recipe, context, executor, piece)
+            parts.append(result)
     joined = SourceResult.joined(parts)
     _write_done(context.out, shard, joined)
     return joined
@@ -141,6 +144,7 @@ def _give_up(recipe: Recipe, context: RunContext, executor: Executor, shard: Sha
 def _write_done(out: str, shard: Shard, result: SourceResult) -> None:
     content = {
         "generator_version": GENERATOR_VERSION,
+        "versions": {name: version(name) for name in RECORDED_PACKAGES},
         "recipe_sha256": shard.recipe_sha256,
         "input_sha256": shard.input_sha256,
         "cues": [row.model_dump(mode="json") for row in result.cues],

@@ -13,7 +13,7 @@ from generation.run import RunResult
 
 @dataclass(frozen=True)
 class ClassSummary:
-    """The cues of one superclass and kind: rows, pictures, pictures with a flag, and counts of both reasons."""
+    """The cues of one superclass and kind: rows, pictures, pictures with a flag, and the reasons counted."""
 
     cue_kind: str
     superclass: str

@@ -114,13 +114,13 @@ def render_shape(
     """
     _check(image, mask, side_px)
     if not mask.any():
-        return Unavailable("empty-mask", "the mask has no pixel of the object")
+        return Unavailable("mask_empty", "the mask has no pixel of the object")
     working = _to_working_size(image, mask, params.working_px)
     # The steps of a mask's pixels are smoothed away where they are larger than the smoothing asked for.
     sigma_px = float(np.hypot(params.smoothing_share * params.working_px, 1.2 * working.source_px))
     outline = trace_outline(working.coverage, sigma_px, min_extent_px=_SPECK_SHARE * params.working_px)
     if not outline:
-        return Unavailable("object-too-thin", "no part of the object is wide enough to have an outline")
+        return Unavailable("object_too_thin", "no part of the object is wide enough to have an outline")
     at_frame = [_lies_on_frame(curve, working) for curve in outline]
     placement = _placement(working, side_px, params.margin_share)
     light = _draw(working, outline, at_frame, Canvas(side_px, placement), params)

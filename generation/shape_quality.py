@@ -42,24 +42,6 @@ SHAPE_QUALITY: Mapping[str, str] = MappingProxyType(
     }
 )
 
-# Read beside the cues of 57 photographs of 10 classes at 224: the worst good one, and some room.
-SHAPE_LIMITS: Mapping[str, tuple[float | None, float | None]] = MappingProxyType(
-    {
-        "peak": (230.0, None),
-        "lit_share": (0.015, 0.20),
-        "lit_median": (140.0, None),
-        "light_cut_share": (None, 0.005),
-        "background_light_share": (None, 0.0),
-        "outline_closed_share": (0.95, None),
-        "border_contact_share": (None, 0.10),
-        "upsample_factor": (None, 4.0),
-        "n_components": (1.0, 60.0),
-        "stroke_cv": (None, 0.25),
-        "clutter": (None, 0.48),
-        "edge_share": (None, 0.35),
-    }
-)
-
 
 def measure_shape(
     light: Light, mask: Mask, frame_cut: Mask, *, reach_px: float, style: str

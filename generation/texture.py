@@ -1,4 +1,4 @@
-"""The texture cue: the surface of an object without its outline, as a quilt of patches from inside its mask."""
+"""The texture cue: the surface of an object without its outline, a quilt of patches from inside its mask."""
 
 from __future__ import annotations
 
@@ -35,10 +35,9 @@ class TextureParams(BaseModel):
     """Parameters of a texture cue.
 
     `method` is `quilt` (min-cut seams, typical patches, nothing copied) or `shuffle`, the way of the paper:
-    random crops of a canvas of at most 224 px with hard seams. `flatten` is the share of the uneven
-    illumination that goes, `flatten_share` the width (sigma) of what counts as illumination, as a share of the side (half a cell at
-    least);
-    `keep_share` is the share of patches that count as typical. `spare` is how many times more patches than
+    random crops of a canvas no larger than the cue, with hard seams. `flatten` is the share of the uneven
+    illumination that goes, `flatten_share` the width (sigma) of what counts as illumination, as a share of
+    the side (half a cell at least); `keep_share` is the share of patches that count as typical. `spare` is how many times more patches than
     cells the photograph must offer before it is reduced further: reducing brings more of the texture into a
     cell. A photograph with too little texture is enlarged, by `max_upsample` at most. The last five belong to
     `quilt`.
@@ -151,7 +150,7 @@ def n_placeable(n_positions: int, cell_px: int, share: float) -> float:
 def _scales(eroded: Mask, grid: int, cell_px: int, params: TextureParams) -> Iterator[float]:
     """Yield the scales to try, smallest first, up to `max_upsample`; 1 is among them if the first is below.
 
-    The first leaves `spare` times the patches that are needed, or just enough where the photograph is enlarged.
+    The first leaves `spare` times the patches that are needed; enlarging goes no further than it has to.
     """
     patch_px = cell_px + overlap_px(cell_px)
     n_native = int(inside_positions(eroded, patch_px).sum() * params.keep_share)

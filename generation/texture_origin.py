@@ -15,8 +15,8 @@ Ints = npt.NDArray[np.int64]
 class OriginMap:
     """The proof of where a texture cue comes from.
 
-    `positions` is (n * n, 2): row and column of each cell's patch in the working image, placed so that a pixel
-    (y, x) of cell (i, j) shows the working pixel `position + (y - i * cell + overlap, x - j * cell + overlap)`.
+    `positions` is (n * n, 2): row and column of each cell's patch in the working image, placed so that pixel
+    (y, x) of cell (i, j) shows working pixel `position + (y - i * cell + overlap, x - j * cell + overlap)`.
     `owner` is (S, S): the cell that each pixel belongs to, row by row. `box` is (top, left, height, width) of
     the working image in the photograph, `working` its (height, width); `overlap` is in pixels.
     """
@@ -36,7 +36,8 @@ class OriginMap:
         """Return the square of the grid, counted row by row, that every pixel lies in, (S, S)."""
         n = self.n_cells
         index = np.arange(self.owner.shape[0]) // (self.owner.shape[0] // n)
-        return index[:, None] * n + index[None, :]
+        squares: Ints = index[:, None] * n + index[None, :]
+        return squares
 
     def working_pixels(self) -> tuple[Ints, Ints]:
         """Return the row and the column in the working image of every pixel, each (S, S)."""

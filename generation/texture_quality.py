@@ -23,7 +23,7 @@ TEXTURE_QUALITY = {
     "contrast_std": "standard deviation of the grey values, in levels of 255",
     "silhouette_correlation": "largest |Pearson r| of the 32x32 low-pass with the 32x32 mask, over 8 poses",
     "copy_share": "share of neighbouring cells that continue each other in the photograph within 3 px",
-    "max_shared_share": "largest share of its pixels that a cell (a square of the grid) has in common with another one",
+    "max_shared_share": "largest share of its pixels that a square of the grid has in common with another",
     "reassembly_share": "share of the cells in the largest group linked by shared pieces (1/8 of a cell)",
     "unique_cell_share": "share of cells with a place of their own in the photograph",
     "n_outside_px": "pixels that show anything outside of the eroded mask",
@@ -48,7 +48,7 @@ class _Sharing:
 def texture_quality(
     image: Image, origin: OriginMap, mask: Mask, eroded: Mask, scale: float
 ) -> dict[str, float]:
-    """Return every quality number of a cue (S, S, 3) uint8; `mask` and `eroded` are (H, W) of the photograph."""
+    """Return every quality number of an (S, S, 3) uint8 cue; the (H, W) masks are those of the photograph."""
     grey = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY).astype(np.float64)
     sharing = _sharing(origin)
     return {
@@ -72,7 +72,7 @@ def max_shared_share(origin: OriginMap) -> float:
 
 
 def seam_ratio(grey: Grey, n_cells: int) -> float:
-    """Return the mean gradient across the lines of the cell grid over the mean gradient elsewhere; 1: no grid.
+    """Return the mean gradient across the lines of the grid over the mean gradient elsewhere; 1: no grid.
 
     Measured on an (S, S) grey image; a constant one has the ratio 1.
     """
@@ -112,7 +112,7 @@ def low_pass_share(grey: Grey) -> float:
 
 
 def silhouette_correlation(grey: Grey, mask: Mask) -> float:
-    """Return the largest |Pearson r| of cue and mask at 32x32, over the 8 flips and turns; 0 if one is flat."""
+    """Return the largest |Pearson r| of cue and mask at 32x32 over 8 flips and turns; 0 if one is flat."""
     size = (_POSE_SIDE_PX, _POSE_SIDE_PX)
     small = cv2.resize(grey, size, interpolation=cv2.INTER_AREA)
     silhouette = cv2.resize(mask.astype(np.float64), size, interpolation=cv2.INTER_AREA)
@@ -125,7 +125,7 @@ def silhouette_correlation(grey: Grey, mask: Mask) -> float:
 
 
 def copy_share(origin: OriginMap) -> float:
-    """Return the share of the adjacent pairs of cells (8 neighbours) that lie in the photograph as in the cue."""
+    """Return the share of adjacent pairs of cells (8 neighbours) that lie in the photograph as in the cue."""
     n = origin.n_cells
     cell = origin.owner.shape[0] // n
     at = origin.positions.reshape(n, n, 2)

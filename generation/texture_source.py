@@ -22,8 +22,8 @@ _CUBIC_REACH_PX = 2
 class TextureSource:
     """The crop around a mask, brought to the working scale.
 
-    `image` is (h, w, 3) uint8 with flattened illumination, `inside` (h, w) bool: pixels whose whole box in the
-    photograph lies in the eroded mask. `box` is (top, left, height, width) of the crop in photograph pixels.
+    `image` is (h, w, 3) uint8 with flattened illumination, `inside` (h, w) bool: pixels whose whole box in
+    the photograph lies in the eroded mask. `box` is (top, left, height, width) of the crop in the photograph.
     """
 
     image: Image
@@ -33,7 +33,7 @@ class TextureSource:
     @property
     def scale(self) -> float:
         """Working pixels per photograph pixel."""
-        return self.image.shape[1] / self.box[3]
+        return float(self.image.shape[1] / self.box[3])
 
 
 def erode_mask(mask: Mask) -> Mask:
@@ -61,7 +61,7 @@ def crop_source(image: Image, eroded: Mask, scale: float, sigma_px: float, flatt
     if scale != 1:
         size = (max(1, round(width * scale)), max(1, round(height * scale)))
         interpolation = cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC
-        crop = cv2.resize(crop, size, interpolation=interpolation)
+        crop = cv2.resize(crop, size, interpolation=interpolation).astype(np.uint8, copy=False)
         inside = _resize_mask(inside, size[1], size[0], 0 if scale < 1 else _CUBIC_REACH_PX)
     return TextureSource(_flatten(crop, inside, sigma_px, flatten), inside, (top, left, height, width))
 
@@ -91,13 +91,14 @@ def _flatten(image: Image, inside: Mask, sigma_px: float, strength: float) -> Im
     """Take the masked low-pass away from the lightness, and 0.7 of as much from the colours."""
     if strength == 0 or not inside.any():
         return image
-    lab = cv2.cvtColor(image.astype(np.float32) / 255, cv2.COLOR_RGB2LAB)
+    lab = cv2.cvtColor(image.astype(np.float32) / 255, cv2.COLOR_RGB2LAB).astype(np.float32, copy=False)
     shares = np.array([strength, 0.7 * strength, 0.7 * strength], np.float32)
     smooth = _masked_low_pass(lab, inside, sigma_px)
     centre = np.median(lab[inside], axis=0).astype(np.float32)
     flat = lab - shares * (smooth - centre)
     rgb = cv2.cvtColor(flat, cv2.COLOR_LAB2RGB)
-    return np.rint(np.clip(rgb, 0, 1) * 255).astype(np.uint8)
+    flattened: Image = np.rint(np.clip(rgb, 0, 1) * 255).astype(np.uint8)
+    return flattened
 
 
 def _masked_low_pass(
@@ -108,8 +109,13 @@ def _masked_low_pass(
     step = max(1.0, sigma_px / _MIN_BLUR_SIGMA_PX)
     size = (max(1, round(width / step)), max(1, round(height / step)))
     weight = inside.astype(np.float32)
-    small = cv2.resize(np.dstack([values * weight[..., None], weight]), size, interpolation=cv2.INTER_AREA)
-    small = cv2.GaussianBlur(small, (0, 0), sigma_px / step, borderType=cv2.BORDER_CONSTANT)
-    mean = small[..., :3] / np.maximum(small[..., 3:], 1e-4)
-    full: npt.NDArray[np.float32] = cv2.resize(mean, (width, height), interpolation=cv2.INTER_LINEAR)
-    return full
+    weighted = np.dstack([values * weight[..., None], weight])
+    blurred = cv2.GaussianBlur(
+        cv2.resize(weighted, size, interpolation=cv2.INTER_AREA),
+        (0, 0),
+        sigma_px / step,
+        borderType=cv2.BORDER_CONSTANT,
+    )
+    mean = blurred[..., :3] / np.maximum(blurred[..., 3:], 1e-4)
+    full = cv2.resize(mean, (width, height), interpolation=cv2.INTER_LINEAR)
+    return full.astype(np.float32, copy=False)

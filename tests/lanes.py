@@ -9,9 +9,7 @@ import os
 import shutil
 from collections.abc import Callable, Generator, Mapping
 from importlib.util import find_spec
-from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 import pytest
 
@@ -25,17 +23,11 @@ def chromium_path() -> str | None:
     return next((path for path in map(shutil.which, CHROMIUM_NAMES) if path), None)
 
 
-def rembg_home() -> Path:
-    """Return the folder in which rembg 2.0.86 looks for models, by its own order of environment variables."""
-    for variable, below in (("U2NET_HOME", ""), ("REMBG_HOME", ""), ("XDG_DATA_HOME", "rembg")):
-        if value := os.environ.get(variable):
-            return Path(value) / below
-    return Path.home() / ".rembg"
-
-
 def _missing_u2netp() -> str | None:
-    path = rembg_home() / "models" / "u2netp" / "u2netp.onnx"
-    return None if path.is_file() else f"no model at {path}: run `cuebench models fetch u2netp`"
+    from generation.models import model_named
+
+    model = model_named("u2netp")
+    return None if model.installed else f"no model at {model.path}: run `cuebench models fetch u2netp`"
 
 
 def _missing_sam() -> str | None:
@@ -89,7 +81,7 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
     return report
 
 
-def pytest_report_header() -> Any:
+def pytest_report_header() -> list[str]:
     """Say what is absent, so that a run shows what it could not test."""
     absent = [f"{marker}: {reason}" for marker, missing in MISSING.items() if (reason := missing())]
     return [f"cannot test {line}" for line in absent]

@@ -76,16 +76,3 @@ def test_a_model_in_the_home_of_rembg_is_found(tmp_path: Path, monkeypatch: pyte
     path.parent.mkdir(parents=True)
     path.touch()
     assert lanes.MISSING["u2netp"]() is None
-
-
-@pytest.mark.parametrize(
-    ("variable", "below"),
-    [("U2NET_HOME", "."), ("REMBG_HOME", "."), ("XDG_DATA_HOME", "rembg"), ("HOME", ".rembg")],
-)
-def test_the_home_of_rembg_follows_its_own_order(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, below: str
-) -> None:
-    for name in ("U2NET_HOME", "REMBG_HOME", "XDG_DATA_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv(variable, str(tmp_path))
-    assert lanes.rembg_home() == tmp_path / below

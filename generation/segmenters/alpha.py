@@ -17,4 +17,4 @@ class AlphaSegmenter:
         """Return the alpha channel as a mask; nothing if the photograph has none."""
         if photograph.alpha is None:
             return []
-        return propose_from(photograph.alpha.astype(np.float32) / 255, self.name)
+        return propose_from((photograph.alpha / 255).astype(np.float32), self.name)

@@ -11,7 +11,7 @@ from generation.photograph import Photograph
 
 
 class FolderSegmenter:
-    """Reads `<folder>/<superclass>/<photograph's name without suffix>.png`, or the same without superclass."""
+    """Reads `<folder>/<superclass>/<name of the photograph>.png`, or the same without superclass."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder

@@ -58,7 +58,8 @@ class RembgSegmenter:
         side = self.model.side_px
         small = np.asarray(Image.fromarray(image).resize((side, side), Image.Resampling.LANCZOS))
         values = small.astype(np.float32) / max(int(small.max()), 1)
-        values = (values - np.float32(self.model.mean)) / np.float32(self.model.std)
+        mean, std = np.array(self.model.mean, np.float32), np.array(self.model.std, np.float32)
+        values = (values - mean) / std
         session = self._session = self._session or self._open()
         (output, *_) = session.run(None, {session.get_inputs()[0].name: values.transpose(2, 0, 1)[None]})
         raw = np.asarray(output)[0, 0].astype(np.float32)

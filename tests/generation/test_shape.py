@@ -350,7 +350,7 @@ def test_arguments_are_left_as_they_were() -> None:
 def test_empty_mask_has_no_cue() -> None:
     mask = np.zeros((50, 60), np.bool_)
     cue = render_shape(plain(mask), mask, 224, ShapeParams())
-    assert cue == Unavailable("empty-mask", "the mask has no pixel of the object")
+    assert cue == Unavailable("mask_empty", "the mask has no pixel of the object")
 
 
 @pytest.mark.parametrize("style", ["outline+interior", "outline", "silhouette", "skeleton"])
@@ -368,7 +368,7 @@ def test_object_of_specks_has_no_cue() -> None:
     mask[10, 10] = mask[1990, 1990] = True
     cue = render_shape(np.zeros((2000, 2000, 3), np.uint8), mask, 224, ShapeParams())
     assert isinstance(cue, Unavailable)
-    assert cue.status == "object-too-thin"
+    assert cue.status == "object_too_thin"
 
 
 @pytest.mark.parametrize("side_px", [223, 2049, 0])

@@ -5,7 +5,7 @@ import numpy.typing as npt
 import pytest
 
 from generation import shape_quality
-from generation.shape_quality import SHAPE_LIMITS, SHAPE_QUALITY, measure_shape
+from generation.shape_quality import SHAPE_QUALITY, measure_shape
 
 Light = npt.NDArray[np.uint8]
 Mask = npt.NDArray[np.bool_]
@@ -23,11 +23,6 @@ def square(thickness: int = 1) -> tuple[Light, Mask]:
     light[51 + around : 149 - around, 51 + around : 149 - around] = 0
     mask[50:150, 50:150] = True
     return light, mask
-
-
-def test_every_limit_is_of_a_known_number() -> None:
-    assert set(SHAPE_LIMITS) <= set(SHAPE_QUALITY)
-    assert all((low, high) != (None, None) for low, high in SHAPE_LIMITS.values())
 
 
 def test_lit_pixels_are_brighter_than_32() -> None:
