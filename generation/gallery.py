@@ -114,6 +114,7 @@ def write_gallery(
         for index, row in enumerate(listed)
         if id(row) in with_picture
     }
+    _warn_of_gaps(pictured, list(pictures.values()))
     data = {
         "run": _run_facts(run_url, recipe, rows),
         "groups": _group_counts(rows),
@@ -130,20 +131,20 @@ def write_gallery(
 def read_photograph(base: str, source: SourceRecord) -> npt.NDArray[np.uint8] | None:
     """Return the upright photograph of a record, (H, W, 3) uint8 sRGB; its name is relative to `base`.
 
-    None, with a warning, where the file is gone, is no longer the one of the record, or can't be decoded.
+    None (logged as info) where the file is gone, is no longer the one of the record, or can't be decoded.
     """
     url = join(base, source.file_name)
     try:
         data = read_bytes(url)
     except CuebenchError as error:
-        _log.warning("%s; left out of the gallery", error)
+        _log.info("%s; left out of the gallery", error)
         return None
     if hashlib.sha256(data).hexdigest() != source.source_id:
-        _log.warning("%s: not the bytes of the manifest; left out of the gallery", url)
+        _log.info("%s: not the bytes of the manifest; left out of the gallery", url)
         return None
     photograph = decode_photograph(data, source.file_name)
     if isinstance(photograph, Unavailable):
-        _log.warning("%s: %s; left out of the gallery", url, photograph.detail)
+        _log.info("%s: %s; left out of the gallery", url, photograph.detail)
         return None
     return photograph.image
 
@@ -248,6 +249,21 @@ def _row_pictures(
         "outline": None if mask is None else mask_outline(mask > 127, 2 * params.photograph_px),
         "cues": [None if cue is None else cue_picture(cue, params.cue_px, lossless=lossless) for cue in cues],
     }
+
+
+def _warn_of_gaps(rows: Sequence[Row], pictures: Sequence[Mapping[str, Any]]) -> None:
+    """Log one line on what the run should have had and the page can't show."""
+    gaps: Counter[str] = Counter()
+    for row, shown in zip(rows, pictures, strict=True):
+        usable = row.source is not None and row.source.status == OK
+        gaps["photographs"] += usable and shown["photograph"] is None
+        gaps["masks"] += any(cue.mask_file_name for cue in row.cues) and shown["outline"] is None
+        gaps["cues"] += sum(
+            picture is None for cue, picture in zip(row.cues, shown["cues"], strict=True) if cue.file_name
+        )
+    if gaps.total():
+        text = ", ".join(f"{name}: {number}" for name, number in gaps.items() if number)
+        _log.warning("files missing or unreadable (%s); the gallery says so in their places", text)
 
 
 def _render_page(data: Mapping[str, Any], pictures: Mapping[int, Mapping[str, Any]]) -> str:

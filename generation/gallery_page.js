@@ -505,7 +505,14 @@
   view = viewFromAddress();
   drawView();
   byId("more").addEventListener("click", () => drawMore());
-  new IntersectionObserver((entries) => { if (entries.some((entry) => entry.isIntersecting)) drawMore(); }, { rootMargin: "900px" }).observe(byId("more"));
+  const sentinel = new IntersectionObserver((entries) => {
+    if (!entries.some((entry) => entry.isIntersecting)) return;
+    drawMore();
+    // Observed anew it reports again, should the end of the list still be near.
+    sentinel.unobserve(byId("more"));
+    sentinel.observe(byId("more"));
+  }, { rootMargin: "900px" });
+  sentinel.observe(byId("more"));
   addEventListener("hashchange", () => { view = viewFromAddress(); drawView(); });
   addEventListener("keydown", (event) => {
     if (event.key !== "/" || byId("viewer").open || event.target.closest("input, select")) return;

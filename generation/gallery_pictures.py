@@ -22,12 +22,12 @@ _WEBP_QUALITY = 85
 
 
 def decode_picture(url: str, mode: Literal["L", "RGB"]) -> npt.NDArray[np.uint8] | None:
-    """Return a picture, (H, W) or (H, W, 3) uint8; None, with a warning, where it can't be read."""
+    """Return a picture, (H, W) or (H, W, 3) uint8; None (logged as info) where it can't be read."""
     try:
         with Image.open(io.BytesIO(read_bytes(url))) as picture:
             return np.asarray(picture.convert(mode))
     except (CuebenchError, OSError, ValueError, SyntaxError) as error:
-        _log.warning("%s: left out of the gallery (%s)", url, error)
+        _log.info("%s: left out of the gallery (%s)", url, error)
         return None
 
 

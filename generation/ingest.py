@@ -327,6 +327,11 @@ def _mark_duplicates(
     return marked, DuplicateGroups(exact=names(exact), near=names(near), in_two_classes=names(shared))
 
 
+def _short_name(record: SourceRecord) -> str:
+    """Return folder and name of a photograph: unlike its path, the same wherever the manifest lies."""
+    return "/".join(record.file_name.rsplit("/", 2)[-2:])
+
+
 def _file_names(
     records: Sequence[SourceRecord], groups: Sequence[Sequence[int]]
 ) -> tuple[tuple[str, ...], ...]:
@@ -339,7 +344,7 @@ def _mark_exact(records: list[SourceRecord], members: Sequence[int]) -> list[lis
     for first, *others in found:
         for index in others:
             what = "bytes" if records[index].source_id == records[first].source_id else "pixels"
-            detail = f"same {what} as {records[first].file_name}"
+            detail = f"same {what} as {_short_name(records[first])}"
             records[index] = records[index].model_copy(update={"status": DUPLICATE, "status_detail": detail})
     return found
 
@@ -348,7 +353,7 @@ def _mark_near(records: list[SourceRecord], members: Sequence[int], max_bits: in
     hashes = np.array([int(records[index].phash or "0", 16) for index in members], dtype=np.uint64)
     nearest = nearest_earlier(hashes, max_bits)
     for later, (earlier, n_bits) in nearest.items():
-        other = records[members[earlier]].file_name
+        other = _short_name(records[members[earlier]])
         _flag(records, members[later], "near_duplicate", f"{n_bits} of 64 bits from {other}")
     return [[members[place] for place in group] for group in linked_groups(nearest)]
 

@@ -80,8 +80,8 @@ class MaskParams(Params):
 class Recipe(Params):
     """What a run renders, and how.
 
-    `side_px` is the side of every cue in pixels; `grids` are the cells per side of its textures, each rendered
-    in `n_variants` seeds. `seed` moves every random choice.
+    `side_px` is the side of every cue in pixels; `grids` are the cells per side of its textures, each of them
+    rendered `n_variants` times with different seeds. `seed` moves every random choice.
     """
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]

@@ -37,10 +37,10 @@ class TextureParams(BaseModel):
     `method` is `quilt` (min-cut seams, typical patches, nothing copied) or `shuffle`, the way of the paper:
     random crops of a canvas no larger than the cue, with hard seams. `flatten` is the share of the uneven
     illumination that goes, `flatten_share` the width (sigma) of what counts as illumination, as a share of
-    the side (half a cell at least); `keep_share` is the share of patches that count as typical. `spare` is how many times more patches than
-    cells the photograph must offer before it is reduced further: reducing brings more of the texture into a
-    cell. A photograph with too little texture is enlarged, by `max_upsample` at most. The last five belong to
-    `quilt`.
+    the side (half a cell at least); `keep_share` is the share of patches that count as typical. `spare` is
+    how many times more patches than cells the photograph must offer before it is reduced further: reducing
+    brings more of the texture into a cell. A photograph with too little texture is enlarged, by
+    `max_upsample` at most. All but `method` belong to `quilt`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

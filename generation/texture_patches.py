@@ -47,7 +47,8 @@ def typical_positions(image: Image, inside: Mask, patch_px: int, keep_share: flo
     distance = np.round((np.abs(described - median) / np.maximum(spread, 1.0)).max(-1), 4)
     limit = np.quantile(distance[sampled], keep_share, method="higher")
     typical = distance <= limit
-    return positions[typical[positions[:, 0] // stride, positions[:, 1] // stride]]
+    kept: Ints = positions[typical[positions[:, 0] // stride, positions[:, 1] // stride]]
+    return kept
 
 
 def _describe(image: Image, patch_px: int, stride: int) -> npt.NDArray[np.float64]:

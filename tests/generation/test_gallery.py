@@ -119,15 +119,20 @@ def test_the_page_names_no_address_that_it_would_load(page: str) -> None:
 
 
 def test_a_missing_cue_file_is_no_error(run: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.WARNING):
-        page = read_page(write_gallery(str(run)))
+    caplog.set_level(logging.INFO)
+    page = read_page(write_gallery(str(run)))
     cards = block(page, "data")["cards"]
     index = next(n for n, card in enumerate(cards) if card["superclass"] == "tiger")
     assert block(page, f"pictures-{index}")["cues"] == [None]
     assert f"{cards[index]['cues'][0]['file_name']}: no such file" in caplog.text
+    warnings = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert warnings == [
+        "files missing or unreadable (photographs: 1, cues: 1); the gallery says so in their places"
+    ]
 
 
 def test_a_damaged_mask_is_no_error(run: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
     (run / "masks" / "centre.png").write_bytes(b"\x89PNG\r\n\x1a\n cut")
     page = read_page(write_gallery(str(run)))
     assert block(page, "pictures-0")["outline"] is None
@@ -156,6 +161,7 @@ def test_photographs_are_shown_by_the_loader_that_is_given(run: Path) -> None:
 def test_a_photograph_that_is_gone_or_another_is_left_out(
     run: Path, caplog: pytest.LogCaptureFixture, spoil: Any, message: str
 ) -> None:
+    caplog.set_level(logging.INFO)
     record = read_records(str(run / "sources.jsonl"), SourceRecord)[1]
     shown = read_photograph(str(run), record)
     assert shown is not None
@@ -168,6 +174,7 @@ def test_a_photograph_that_is_gone_or_another_is_left_out(
 def test_a_photograph_that_can_not_be_decoded_is_left_out(
     run: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level(logging.INFO)
     (run / "text.jpg").write_text("no picture")
     record = source(sha256("no picture"), "x", "clock", "shape").model_copy(update={"file_name": "text.jpg"})
     assert read_photograph(str(run), record) is None

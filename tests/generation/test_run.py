@@ -25,6 +25,7 @@ from generation.ingest import ingest
 from generation.masks import encode_mask, mask_sha256
 from generation.recipe import MaskParams, Recipe
 from generation.run import RunResult, generate, plan_shards
+from generation.shape import render_shape
 from generation.source_cues import RunContext
 from generation.texture_origin import OriginMap
 from tests.generation.photographs import write_photographs
@@ -228,9 +229,7 @@ def test_missing_and_changed_photographs_are_rows(tmp_path: Path) -> None:
 def test_a_fault_costs_one_photograph_and_is_logged(
     photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from generation import source_cues
-
-    real = source_cues.render_shape
+    real = render_shape
     calls: list[int] = []
 
     def fail_once(*args: Any) -> Any:
@@ -239,7 +238,7 @@ def test_a_fault_costs_one_photograph_and_is_logged(
             raise ZeroDivisionError("division by zero")
         return real(*args)
 
-    monkeypatch.setattr(source_cues, "render_shape", fail_once)
+    monkeypatch.setattr("generation.source_cues.render_shape", fail_once)
     cues = run(photos, tmp_path / "run").cues
     failed = [cue for cue in cues if cue.status != "ok"]
     assert [(cue.status, cue.status_detail) for cue in failed] == [
@@ -321,8 +320,10 @@ def test_two_photographs_with_one_cue_are_flagged(photos: Path, tmp_path: Path) 
     mask[60:180, 40:200] = True
     (tmp_path / "box.png").write_bytes(encode_mask(mask))
     picks = [
-        MaskRecord(source_id=s.source_id, cue_kind="shape", mask_sha256=None, file_name="box.png", segmenter="hand")
-        for s in sources
+        MaskRecord(
+            source_id=source.source_id, cue_kind="shape", mask_sha256=None, file_name="box.png", segmenter="hand"
+        )
+        for source in sources
     ]  # fmt: skip
     context = RunContext(str(tmp_path / "run"), str(tmp_path))
     result = generate(RECIPE, sources, context, executor_for("serial", 1), picks=picks)
