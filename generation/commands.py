@@ -99,6 +99,7 @@ def generate(
 def _with_options(recipe: Recipe, side: int | None, segmenters: tuple[str, ...]) -> Recipe:
     """Return the recipe with what the command line replaces, its segmenters named."""
     from generation.models import best_available
+    from generation.recipe import parse_recipe
 
     names = segmenters or recipe.mask.segmenters
     if not names:
@@ -108,8 +109,8 @@ def _with_options(recipe: Recipe, side: int | None, segmenters: tuple[str, ...])
             click.echo(
                 "masks: `cuebench models fetch u2netp` installs a model that finds better ones", err=True
             )
-    mask = recipe.mask.model_copy(update={"segmenters": names})
-    return recipe.model_copy(update={"mask": mask, "side_px": side or recipe.side_px})
+    options = {"mask": {**recipe.mask.model_dump(), "segmenters": names}, "side_px": side or recipe.side_px}
+    return parse_recipe({**recipe.model_dump(), **options}, recipe.name)
 
 
 def _rebased(record: SourceRecord, base: str, out: str) -> SourceRecord:

@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import click
 
-# superclass -> the photographs of scikit-image that show it
-PHOTOGRAPHS = {
-    "brick": ("brick",),
-    "cat": ("chelsea",),
-    "coffee_cup": ("coffee",),
-    "grass": ("grass",),
-    "gravel": ("gravel",),
-    "motorcycle": ("motorcycle_left",),
-    "rocket": ("rocket",),
-}
+Box = tuple[int, int, int, int]
+
+
+class DemoPhotograph(NamedTuple):
+    """A photograph of scikit-image: its class, the box (left, top, right, bottom) of its object, rights."""
+
+    superclass: str
+    name: str
+    box: Box | None
+    fills_frame: bool
+    author: str
+    license_spdx: str
+    redistributable: str
+
+
+PHOTOGRAPHS = (
+    DemoPhotograph("brick", "brick.png", None, True, "cc0textures.com", "CC0-1.0", "yes"),
+    DemoPhotograph("cat", "chelsea.png", None, False, "Stefan van der Walt", "CC0-1.0", "yes"),
+    DemoPhotograph("coffee_cup", "coffee.png", (30, 20, 570, 380), False, "R. Michetti", "CC0-1.0", "yes"),
+    DemoPhotograph("grass", "grass.png", None, True, "linolafett", "CC0-1.0", "yes"),
+    DemoPhotograph("gravel", "gravel.png", None, True, "cc0textures.com", "CC0-1.0", "yes"),
+    DemoPhotograph(
+        "motorcycle", "motorcycle_left.png", (44, 100, 689, 465), False,
+        "D. Scharstein et al.", "NOASSERTION", "unknown",
+    ),
+    DemoPhotograph("rocket", "rocket.jpg", (300, 110, 345, 405), False, "SpaceX", "CC0-1.0", "yes"),
+)  # fmt: skip
 
 
 @click.command(epilog="Example: cuebench demo --out demo")
@@ -33,35 +52,94 @@ def demo(ctx: click.Context, out: str, workers: int, force: bool) -> None:
     from generation.ingest_command import ingest
 
     photos, sources, run = (storage.join(out, name) for name in ("photos", "sources.jsonl", "run"))
-    if storage.exists(out) and not force:
-        raise CuebenchError(
-            f"{out}: already there; choose another --out, or --force to replace the demo in it"
-        )
-    for name in (photos, run):
+    if storage.exists(out) and not (force and storage.exists(sources)):
+        hint = "it holds no demo" if force else "or --force to replace the demo in it"
+        raise CuebenchError(f"{out}: already there; choose another --out, {hint}")
+    for name in (photos, run, storage.join(out, "masks")):
         storage.remove_tree(name)
-    _write_photographs(photos)
-    _step(f"cuebench ingest {photos} --taxonomy demo --target 1 --out {sources} --force")
-    ctx.invoke(ingest, photos=photos, taxonomy="demo", out=sources, target=1, force=True)
-    _step(f"cuebench generate refined-bias --sources {sources} --out {run} --workers {workers}")
-    ctx.invoke(generate, recipe="refined-bias", sources=sources, out=run, workers=workers)
+    provenance = _write_photographs(photos)
+    click.echo(f"{len(PHOTOGRAPHS)} photographs of scikit-image, in {photos}")
+    described = f"--taxonomy demo --provenance {provenance} --target 1"
+    _step(f"cuebench ingest {photos} {described} --out {sources} --force")
+    ctx.invoke(
+        ingest, photos=photos, taxonomy="demo", provenance=provenance, out=sources, target=1, force=True
+    )
+    masks = _pick_masks(out, sources)
+    click.echo(f"\nMasks from a box around each object, drawn by hand, in {masks}")
+    _step(
+        f"cuebench generate refined-bias --sources {sources} --masks {masks} --out {run} --workers {workers}"
+    )
+    ctx.invoke(generate, recipe="refined-bias", sources=sources, masks=masks, out=run, workers=workers)
     _step(f"cuebench gallery {run}")
     ctx.invoke(gallery, run=run)
-    page = storage.local_path(storage.join(run, "gallery.html")).resolve() if storage.is_local(run) else run
-    click.echo(f"\nOpen it in a browser: {page}")
+    page = storage.join(run, "gallery.html")
+    click.echo(
+        f"\nOpen it in a browser: {storage.local_path(page).resolve() if storage.is_local(page) else page}"
+    )
 
 
 def _step(command: str) -> None:
     click.secho(f"\n$ {command}", bold=True)
 
 
-def _write_photographs(photos: str) -> None:
+def _write_photographs(photos: str) -> str:
+    """Copy the photographs into folders of their classes; return the CSV that says where they come from."""
+    import csv
+    import io
     from importlib.resources import files
 
     from data_manifests import storage
 
     data = files("skimage").joinpath("data")
-    names = {path.name.partition(".")[0]: path for path in data.iterdir()}
-    for superclass, photographs in PHOTOGRAPHS.items():
-        for photograph in photographs:
-            path = names[photograph]
-            storage.write_bytes(storage.join(photos, f"{superclass}/{path.name}"), path.read_bytes())
+    table = io.StringIO()
+    writer = csv.writer(table, lineterminator="\n")
+    writer.writerow(["file_name", "origin", "source_item", "author", "license_spdx", "redistributable"])
+    for photograph in PHOTOGRAPHS:
+        name = f"{photograph.superclass}/{photograph.name}"
+        storage.write_bytes(storage.join(photos, name), data.joinpath(photograph.name).read_bytes())
+        rights = (photograph.author, photograph.license_spdx, photograph.redistributable)
+        writer.writerow([name, "scikit-image", photograph.name, *rights])
+    provenance = storage.join(photos, "provenance.csv")
+    storage.write_bytes(provenance, table.getvalue().encode())
+    return provenance
+
+
+def _pick_masks(out: str, sources: str) -> str:
+    """Write the masks of the photographs whose object or frame is known; return the manifest of picks."""
+    from data_manifests import storage
+    from data_manifests.jsonl import read_records, write_records
+    from data_manifests.records import MaskRecord, SourceRecord
+    from generation.masks import MaskCandidate, encode_mask, mask_sha256
+    from generation.outcome import Unavailable
+    from generation.photograph import decode_photograph
+    from generation.segmenters.fullframe import FullFrameSegmenter
+    from generation.segmenters.grabcut import GrabCutSegmenter
+
+    by_name = {f"{photograph.superclass}/{photograph.name}": photograph for photograph in PHOTOGRAPHS}
+    picks = []
+    for source in read_records(sources, SourceRecord):
+        known = by_name["/".join(source.file_name.split("/")[-2:])]
+        if known.box is None and not known.fills_frame:
+            continue
+        data = storage.read_bytes(storage.join(storage.parent(sources), source.file_name))
+        photograph = decode_photograph(data, source.file_name)
+        if isinstance(photograph, Unavailable):
+            continue
+        segmenter = FullFrameSegmenter() if known.fills_frame else GrabCutSegmenter(box=known.box)
+        candidates: list[MaskCandidate] = segmenter.propose(photograph)
+        mask = candidates[-1].mask
+        name = f"masks/{known.superclass}.png"
+        storage.write_bytes(storage.join(out, name), encode_mask(mask))
+        picks.append(
+            MaskRecord(
+                source_id=source.source_id,
+                cue_kind=source.cue_kind,
+                mask_sha256=mask_sha256(mask),
+                file_name=name,
+                segmenter=segmenter.name,
+                reason="fills the frame" if known.fills_frame else "from a box drawn by hand",
+            )
+        )
+    manifest = storage.join(out, "masks.jsonl")
+    write_records(manifest, picks)
+    return manifest

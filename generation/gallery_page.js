@@ -414,6 +414,7 @@
     sequence = shown.flatMap((one) => (one.cues.length ? cuesOf(one) : [[one, undefined]]));
     show(card, cue);
     byId("viewer").showModal();
+    byId("viewer").focus();
   }
   const placeOf = (card, cue) => sequence.findIndex(([one, each]) => one === card && each === cue);
   function show(card, cue) {

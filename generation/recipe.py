@@ -147,6 +147,11 @@ def read_recipe(name_or_path: str) -> Recipe:
         If the file has mistakes; lists all of them, with the key and the nearest known one.
     """
     where, content = read_toml(name_or_path, _FOLDER)
+    return parse_recipe(content, where)
+
+
+def parse_recipe(content: dict[str, Any], where: str) -> Recipe:
+    """Return the recipe in plain values; errors as of `read_recipe`, in which `where` names the file."""
     try:
         return Recipe.model_validate(content)
     except ValidationError as error:

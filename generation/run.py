@@ -21,7 +21,14 @@ from data_manifests.jsonl import canonical_json, canonical_sha256, read_records,
 from data_manifests.records import OK, CueRecord, MaskRecord, SourceRecord
 from generation.executors import Executor, WorkerDied
 from generation.recipe import Recipe
-from generation.source_cues import RunContext, SourceResult, failed_source, render_source
+from generation.source_cues import (
+    NOT_IN_PLACE,
+    RunContext,
+    SourceResult,
+    failed_source,
+    load_segmenters,
+    render_source,
+)
 
 MAX_SHARD_SOURCES = 1000
 N_SHARDS_SMALL_RUN = 64
@@ -83,13 +90,14 @@ def generate(
     Raises
     ------
     CuebenchError
-        If the folder holds something else: other files, or a run of another recipe or other photographs
-        (unless `force`, which deletes what that run left).
+        If a segmenter is unknown or lacks what it needs, or the folder holds something else: other files, or
+        a run of another recipe or other photographs (unless `force`, which deletes what that run left).
     """
     out = context.out
     usable = sorted((s for s in sources if s.status == OK), key=lambda s: s.sort_key)
     if not usable:
         raise CuebenchError("no source with status `ok`: nothing to generate; see the summary of `ingest`")
+    load_segmenters(recipe.mask)
     _claim_folder(out, recipe, usable, force)
     shards = list(plan_shards(usable, picks, recipe.sha256, shard_size))
     results = {shard.done_name: _read_done(out, shard) for shard in shards}
@@ -170,7 +178,9 @@ def _read_done(out: str, shard: Shard) -> SourceResult | None:
         cues=[CueRecord.model_validate_json(canonical_json(row)) for row in content["cues"]],
         masks=[MaskRecord.model_validate_json(canonical_json(row)) for row in content["masks"]],
     )
-    # A picture that somebody deleted is rendered again.
+    # A photograph that was not in its place may be there now, and a picture that was deleted is drawn again.
+    if any(cue.status in NOT_IN_PLACE for cue in result.cues):
+        return None
     return result if all(storage.exists(storage.join(out, name)) for name in result.file_names) else None
 
 

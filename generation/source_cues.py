@@ -30,6 +30,9 @@ log = logging.getLogger(__name__)
 
 Mask = npt.NDArray[np.bool_]
 
+# Reasons that another try may not meet: the photograph was moved or replaced.
+NOT_IN_PLACE = ("source_missing", "source_changed")
+
 _N_QUALITY_DIGITS = 6
 
 
@@ -179,9 +182,11 @@ def _read_photograph(context: RunContext, source: SourceRecord) -> Photograph | 
     try:
         data = storage.read_bytes(url)
     except CuebenchError as error:
-        return Unavailable("source_missing", f"{error}; give the folder of the photographs with --photos")
+        return Unavailable(
+            NOT_IN_PLACE[0], f"{error}; --photos names the folder that file names are relative to"
+        )
     if hashlib.sha256(data).hexdigest() != source.source_id:
-        return Unavailable("source_changed", f"{url}: not the bytes of the manifest; run `ingest` again")
+        return Unavailable(NOT_IN_PLACE[1], f"{url}: not the bytes of the manifest; run `ingest` again")
     return decode_photograph(data, source.file_name, DecodeLimits())
 
 
@@ -219,14 +224,17 @@ def _find_mask(
 
 
 def _segment(params: MaskParams, source: SourceRecord, photograph: Photograph) -> MaskChoice | Unavailable:
-    candidates = [
-        candidate for segmenter in _segmenters(params) for candidate in segmenter.propose(photograph)
-    ]
+    try:
+        candidates = [
+            candidate for segmenter in load_segmenters(params) for candidate in segmenter.propose(photograph)
+        ]
+    except CuebenchError as error:
+        return Unavailable("mask_unusable", str(error))
     return choose_mask(candidates, source.cue_kind)
 
 
 @cache
-def _segmenters(params: MaskParams) -> tuple[Segmenter, ...]:
+def load_segmenters(params: MaskParams) -> tuple[Segmenter, ...]:
     """Return the segmenters of a recipe; a process loads its models once."""
     return tuple(
         segmenter_for(name, accept_non_commercial=params.accept_non_commercial) for name in params.segmenters
@@ -284,7 +292,7 @@ def _render_cue(context: RunContext, attempt: _Attempt, photograph: Photograph, 
         width=side_px,
         height=side_px,
         quality=_rounded(quality),
-        flags=(*photograph.flags, *flags),
+        flags=flags,
     )
 
 

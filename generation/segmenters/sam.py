@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,18 @@ class SamSegmenter:
     """Segment Anything from a checkpoint whose file name says its type (`sam_vit_b_01ec64.pth`).
 
     The prompt is a box, (left, top, right, bottom) in pixels; without one, the box around what GrabCut finds.
+
+    Raises
+    ------
+    MissingExtraError
+        If segment-anything or torch is not installed.
+    CuebenchError
+        If there is no such checkpoint, or its name does not say its type.
     """
 
     def __init__(self, checkpoint: str, box: Box | None = None) -> None:
         self.checkpoint = checkpoint
+        self.model_type = _model_type(checkpoint)
         self.box = box
         self.name = f"sam:{Path(checkpoint).name}"
         self._predictor: Any = None
@@ -72,19 +81,23 @@ class SamSegmenter:
         ]
 
     def _load(self) -> Any:
-        try:
-            from segment_anything import SamPredictor, sam_model_registry
-        except ImportError as error:
-            raise MissingExtraError("the segmenter `sam`", "sam") from error
-        kind = next((name for name in MODEL_TYPES if name in Path(self.checkpoint).name), None)
-        if kind is None:
-            raise CuebenchError(
-                f"{self.checkpoint}: the name of a SAM checkpoint says its type; expected one of "
-                f"{', '.join(MODEL_TYPES)} in it"
-            )
-        if not Path(self.checkpoint).is_file():
-            raise CuebenchError(f"{self.checkpoint}: no such SAM checkpoint")
-        return SamPredictor(sam_model_registry[kind](checkpoint=self.checkpoint))
+        from segment_anything import SamPredictor, sam_model_registry
+
+        return SamPredictor(sam_model_registry[self.model_type](checkpoint=self.checkpoint))
+
+
+def _model_type(checkpoint: str) -> str:
+    """Return the type of a checkpoint; says what is missing before any photograph is read."""
+    if find_spec("segment_anything") is None or find_spec("torch") is None:
+        raise MissingExtraError("the segmenter `sam`", "sam")
+    kind = next((name for name in MODEL_TYPES if name in Path(checkpoint).name), None)
+    if kind is None:
+        raise CuebenchError(
+            f"{checkpoint}: the name of a SAM checkpoint says its type: {', '.join(MODEL_TYPES)} is not in it"
+        )
+    if not Path(checkpoint).is_file():
+        raise CuebenchError(f"{checkpoint}: no such SAM checkpoint")
+    return kind
 
 
 def _found_box(photograph: Photograph) -> Box | None:

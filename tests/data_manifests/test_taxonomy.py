@@ -104,5 +104,9 @@ def test_missing_file_is_named() -> None:
         read_taxonomy("nowhere.toml")
 
 
-def test_a_superclass_may_have_both_kinds() -> None:
-    assert read_taxonomy("demo").kinds("cat") == ("shape", "texture")
+def test_a_superclass_may_have_both_kinds(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text('name = "x"\n[shape]\ncat = []\n[texture]\ncat = ["n02123045"]', encoding="utf-8")
+    taxonomy = read_taxonomy(str(path))
+    assert taxonomy.kinds("cat") == ("shape", "texture")
+    assert taxonomy.wnids("texture", "cat") == ("n02123045",)

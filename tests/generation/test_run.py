@@ -221,9 +221,23 @@ def test_missing_and_changed_photographs_are_rows(tmp_path: Path) -> None:
     assert sorted(cue.status for cue in cues) == ["ok", "source_changed", "source_missing"]
     details = {cue.status: cue.status_detail for cue in cues}
     assert (
-        "0.png: no such file; give the folder of the photographs with --photos" in details["source_missing"]
+        "0.png: no such file; --photos names the folder that file names are relative to"
+        in details["source_missing"]
     )
     assert "run `ingest` again" in details["source_changed"]
+
+
+def test_a_photograph_that_comes_back_is_rendered_when_the_run_goes_on(tmp_path: Path) -> None:
+    photos, out = tmp_path / "photos", tmp_path / "run"
+    write_photographs(photos, n_shape=2, n_texture=0)
+    sources = sources_of(photos, out)
+    moved = photos / "clock" / "0.png"
+    moved.rename(tmp_path / "0.png")
+    assert sorted(cue.status for cue in run(photos, out, sources=sources).cues) == ["ok", "source_missing"]
+    (tmp_path / "0.png").rename(moved)
+    again = run(photos, out, sources=sources)
+    assert [cue.status for cue in again.cues] == ["ok", "ok"]
+    assert again.n_resumed == 1
 
 
 def test_a_fault_costs_one_photograph_and_is_logged(
@@ -321,9 +335,9 @@ def test_two_photographs_with_one_cue_are_flagged(photos: Path, tmp_path: Path) 
     (tmp_path / "box.png").write_bytes(encode_mask(mask))
     picks = [
         MaskRecord(
-            source_id=source.source_id, cue_kind="shape", mask_sha256=None, file_name="box.png", segmenter="hand"
+            source_id=s.source_id, cue_kind="shape", mask_sha256=None, file_name="box.png", segmenter="hand"
         )
-        for source in sources
+        for s in sources
     ]  # fmt: skip
     context = RunContext(str(tmp_path / "run"), str(tmp_path))
     result = generate(RECIPE, sources, context, executor_for("serial", 1), picks=picks)
