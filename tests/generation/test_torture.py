@@ -11,9 +11,13 @@ import pytest
 
 from data_manifests.jsonl import dump_records
 from data_manifests.taxonomy import Taxonomy
+from generation.executors import executor_for
 from generation.ingest import Ingest, ingest
 from generation.outcome import Unavailable
 from generation.photograph import decode_photograph
+from generation.recipe import MaskParams, Recipe
+from generation.run import generate
+from generation.source_cues import RunContext
 from tests.generation import torture
 
 ONE_CLASS = Taxonomy("one", shape={"clock": ()}, texture={})
@@ -120,3 +124,18 @@ def test_hidden_files_and_those_of_the_system_have_no_row(tmp_path: Path) -> Non
 
     assert [record.file_name for record in result.records] == ["clock/1.jpg"]
     assert result.summary.n_ignored == 0
+
+
+def test_a_tortured_batch_is_generated_to_its_end(planted: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    records = ingest(str(planted), ONE_CLASS, relative_to=str(out)).records
+    recipe = Recipe(name="torture", mask=MaskParams(segmenters=("alpha", "grabcut")))
+
+    result = generate(recipe, records, RunContext(str(out)), executor_for("serial", 1))
+
+    usable = {record.source_id for record in records if record.status == "ok"}
+    assert {cue.parent_source_ids[0] for cue in result.cues} == usable
+    statuses = Counter(cue.status for cue in result.cues)
+    assert statuses["ok"] > 0
+    assert set(statuses) <= {"ok", "no_foreground", "mask_empty", "full_frame", "object_too_thin"}
+    assert all(cue.status_detail for cue in result.cues if cue.status != "ok")

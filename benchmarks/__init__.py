@@ -1,0 +1,1 @@
+"""Scripts that measure speed and quality, each of which prints a table."""
