@@ -5,33 +5,17 @@ Run: python -m benchmarks.shape_speed [PHOTO MASK]...   (without arguments: the 
 
 from __future__ import annotations
 
-import io
 import sys
-import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 import cv2
 import numpy as np
-import numpy.typing as npt
-from PIL import Image
 from skimage import data
 
+from benchmarks.timing import Picture, codec_ms, cpu_ms, given_pictures
 from generation.shape import ShapeCue, ShapeParams, render_shape
 
 SIDES_PX = (224, 512, 1024)
-N_REPEATS = 3
-
-Picture = tuple[npt.NDArray[np.uint8], npt.NDArray[np.bool_]]
-
-
-def cpu_ms(work: Callable[[], object]) -> float:
-    """Return the CPU time of the fastest of a few calls, in ms."""
-    times = []
-    for _ in range(N_REPEATS):
-        start = time.process_time()
-        work()
-        times.append((time.process_time() - start) * 1000)
-    return min(times)
 
 
 def example_pictures() -> Iterator[Picture]:
@@ -46,21 +30,6 @@ def example_pictures() -> Iterator[Picture]:
         yield np.asarray(image, np.uint8), mask > 0
 
 
-def given_pictures(arguments: list[str]) -> Iterator[Picture]:
-    """Yield the photographs and masks named in turns."""
-    for photograph, mask in zip(arguments[::2], arguments[1::2], strict=True):
-        with Image.open(photograph) as image, Image.open(mask) as grey:
-            yield np.asarray(image.convert("RGB")), np.asarray(grey.convert("L")) > 127
-
-
-def codec_ms(image: npt.NDArray[np.uint8], cue: ShapeCue) -> float:
-    """Return the CPU time to decode the photograph from JPEG and to encode the cue as PNG, in ms."""
-    jpeg = io.BytesIO()
-    Image.fromarray(image).save(jpeg, "JPEG", quality=90)
-    decode = cpu_ms(lambda: np.asarray(Image.open(io.BytesIO(jpeg.getvalue())).convert("RGB")))
-    return decode + cpu_ms(lambda: Image.fromarray(cue.image).save(io.BytesIO(), "PNG"))
-
-
 def main(pictures: Iterable[Picture]) -> None:
     """Print the table: medians over the pictures."""
     cv2.setNumThreads(1)
@@ -72,7 +41,7 @@ def main(pictures: Iterable[Picture]) -> None:
             cue = render_shape(image, mask, side_px, params)
             if isinstance(cue, ShapeCue):
                 renders.append(cpu_ms(lambda i=image, m=mask, s=side_px: render_shape(i, m, s, params)))  # type: ignore[misc]
-                codecs.append(codec_ms(image, cue))
+                codecs.append(codec_ms(image, cue.image))
         shape, codec = float(np.median(renders)), float(np.median(codecs))
         print(f"{side_px:>8}{shape:>11.1f}{max(renders):>9.1f}{codec:>10.1f}{shape / codec:>7.1f}")
 
