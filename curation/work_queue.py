@@ -1,0 +1,127 @@
+"""What a rater has to do next, has done, and how far they are; derived from the record alone."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from sqlalchemy import Select, func, select
+
+from curation.database import Store
+from curation.tables import Assignment, CurrentAnswer, Event, EventReason, Item
+
+
+@dataclass(frozen=True)
+class Task:
+    """One thing to answer. It holds what may reach the browser of the rater, and nothing else.
+
+    `assignment` and `item` are opaque ids; `choices` are the options in the order of this rater (a study), or empty;
+    `answer` and `reasons` are the rater's own standing answer, if any.
+    """
+
+    assignment: str
+    item: str
+    cue_kind: str
+    block: int
+    choices: tuple[str, ...] = ()
+    answer: str | None = None
+    reasons: tuple[str, ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a rater is: answered of all, and how many answers they gave today (UTC)."""
+
+    n_answered: int
+    n_total: int
+    n_today: int
+
+
+def pending(
+    store: Store, rater_id: int, campaign_id: int, limit: int, *, practice: bool = False
+) -> list[Task]:
+    """Return the next tasks without an answer: in the order of the queue, those put off `later` at the end."""
+    n_later = (
+        select(Event.assignment_id, func.count().label("n_later"))
+        .where(Event.rater_id == rater_id, Event.kind == "later")
+        .group_by(Event.assignment_id)
+        .subquery()
+    )
+    query = (
+        _tasks(rater_id, campaign_id, practice=practice)
+        .outerjoin(n_later, n_later.c.assignment_id == Assignment.id)
+        .where(CurrentAnswer.assignment_id.is_(None))
+        .order_by(Assignment.block, func.coalesce(n_later.c.n_later, 0), Assignment.position)
+        .limit(limit)
+    )
+    return _read(store, query)
+
+
+def answered(store: Store, rater_id: int, campaign_id: int, limit: int) -> list[Task]:
+    """Return what the rater answered, newest first: what an undo goes back to."""
+    query = (
+        _tasks(rater_id, campaign_id)
+        .where(CurrentAnswer.assignment_id.is_not(None))
+        .order_by(CurrentAnswer.event_pk.desc())
+        .limit(limit)
+    )
+    return _read(store, query)
+
+
+def progress(store: Store, rater_id: int, campaign_id: int) -> Progress:
+    """Return how far a rater is in a campaign, practice left out."""
+    mine = (
+        Assignment.rater_id == rater_id,
+        Assignment.campaign_id == campaign_id,
+        Assignment.role != "practice",
+    )
+    standing = select(func.count()).select_from(Assignment).join(CurrentAnswer).where(*mine)
+    today = datetime.now(UTC).date().isoformat()
+    with store.read() as session:
+        return Progress(
+            n_answered=session.scalar(standing) or 0,
+            n_total=session.scalar(select(func.count()).select_from(Assignment).where(*mine)) or 0,
+            n_today=session.scalar(standing.where(CurrentAnswer.decided_at >= today)) or 0,
+        )
+
+
+def _tasks(
+    rater_id: int, campaign_id: int, *, practice: bool = False
+) -> Select[Assignment, Item, CurrentAnswer]:
+    return (
+        select(Assignment, Item, CurrentAnswer)
+        .join(Item, Item.id == Assignment.item_id)
+        .outerjoin(CurrentAnswer, CurrentAnswer.assignment_id == Assignment.id)
+        .where(
+            Assignment.rater_id == rater_id,
+            Assignment.campaign_id == campaign_id,
+            Assignment.role == "practice" if practice else Assignment.role != "practice",
+        )
+    )
+
+
+def _read(store: Store, query: Select[Assignment, Item, CurrentAnswer]) -> list[Task]:
+    with store.read() as session:
+        rows = session.execute(query).all()
+        pks = [current.event_pk for _, _, current in rows if current is not None]
+        notes = dict(session.execute(select(Event.id, Event.note).where(Event.id.in_(pks))).tuples())
+        reasons: dict[int, list[str]] = {}
+        for pk, reason in session.execute(
+            select(EventReason.event_pk, EventReason.reason).where(EventReason.event_pk.in_(pks))
+        ):
+            reasons.setdefault(pk, []).append(reason)
+        return [
+            Task(
+                assignment=assignment.public_id,
+                item=item.public_id,
+                cue_kind=item.cue_kind,
+                block=assignment.block,
+                choices=tuple(json.loads(assignment.choices_json)),
+                answer=current.answer if current else None,
+                reasons=tuple(sorted(reasons.get(current.event_pk, ()))) if current else (),
+                note=notes.get(current.event_pk, "") if current else "",
+            )
+            for assignment, item, current in rows
+        ]
