@@ -15,6 +15,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "gallery": ("generation.commands:gallery", "Write the page that shows a run: gallery.html."),
     "generate": ("generation.commands:generate", "Render the cues of a source manifest by a recipe."),
     "ingest": ("generation.ingest_command:ingest", "Photographs in, sources.jsonl out."),
+    "kappa": ("curation.kappa_command:kappa", "How well raters agree, with intervals."),
     "models": ("generation.models_command:models_group", "List, fetch and verify segmentation models."),
 }
 
