@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -15,14 +14,10 @@ from sqlalchemy.orm import Session
 from curation.database import utc_now
 from curation.tables import Campaign, CampaignItem, Item, Rater
 from data_manifests.errors import CuebenchError
+from data_manifests.jsonl import canonical_json
 from data_manifests.shipped import nearest
 
 CODE_ALPHABET = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"  # nothing that is read as something else
-
-
-def canonical_json(value: object) -> str:
-    """Return JSON with sorted keys and without spaces: the same data give the same text."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def sha256_text(text: str) -> str:
