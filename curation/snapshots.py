@@ -230,7 +230,7 @@ def _row(
             "load_ms": answer.load_ms,
             "client_utc": answer.client_utc,
             "server_utc": answer.server_utc,
-            "session": answer.session_id,
+            "session": _tab_name(answer.session_id),
             "event_id": answer.event_id,
         }
     if campaign.kind == "review":
@@ -242,3 +242,8 @@ def _row(
         reached=bool(events),
         excluded=tuple(excluded.get(assignment.rater_id, ())),
     )
+
+
+def _tab_name(session_id: str | None) -> str | None:
+    """Return a name for a browser tab that does not let anyone answer in its place."""
+    return None if session_id is None else hashlib.sha256(session_id.encode()).hexdigest()[:16]

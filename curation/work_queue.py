@@ -106,7 +106,7 @@ def _read(store: Store, query: Select[Assignment, Item, CurrentAnswer]) -> list[
     with store.read() as session:
         rows = session.execute(query).all()
         pks = [current.event_pk for _, _, current in rows if current is not None]
-        notes = dict(session.execute(select(Event.id, Event.note).where(Event.id.in_(pks))).tuples())
+        notes = dict(session.execute(select(Event.id, Event.note).where(Event.id.in_(pks))).tuples().all())
         reasons: dict[int, list[str]] = {}
         for pk, reason in session.execute(
             select(EventReason.event_pk, EventReason.reason).where(EventReason.event_pk.in_(pks))
