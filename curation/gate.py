@@ -1,0 +1,124 @@
+"""The release gate: whether a cue set may go out, as a pure function of ratings, manifest and rules.
+
+Every check has three outcomes. PASS and FAIL are decided; INSUFFICIENT means that the data can't decide, and holds the
+release back as well. Nothing here reads a file, a database or the clock, so anyone can compute the verdict again from
+what a release ships.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from curation.gate_checks import Check, agreement_checks, set_checks
+from curation.gate_evidence import CueEvidence, cue_evidence
+from curation.gate_review import review_checks
+from curation.gate_rules import GateRules
+from curation.rating_records import AdjudicationRecord, ResponseRecord, VerdictRecord
+from curation.screening import ExclusionRules, Flag
+from data_manifests.jsonl import canonical_sha256, dump_records
+from data_manifests.records import CueRecord, SourceRecord
+
+Outcome = Literal["PASS", "FAIL", "INSUFFICIENT"]
+
+EXIT_CODES: dict[str, int] = {"PASS": 0, "FAIL": 3, "INSUFFICIENT": 4}
+
+
+@dataclass(frozen=True)
+class GateInput:
+    """Everything that the verdict depends on.
+
+    Attributes
+    ----------
+    cues : the rows of the cues that would go out
+    sources : the photographs that they were made from
+    responses, verdicts, adjudications : the rows of a snapshot
+    n_check_failures : participant -> how often they failed the comprehension check
+    simulated : whether the answers were made by a program; the report says so everywhere
+    """
+
+    cues: tuple[CueRecord, ...]
+    sources: tuple[SourceRecord, ...]
+    responses: tuple[ResponseRecord, ...]
+    verdicts: tuple[VerdictRecord, ...]
+    adjudications: tuple[AdjudicationRecord, ...]
+    rules: GateRules
+    exclusions: ExclusionRules
+    n_check_failures: dict[str, int]
+    simulated: bool = False
+
+    def hashes(self) -> dict[str, str]:
+        """Return the hash of each part."""
+        return {
+            "cues": canonical_sha256(dump_records(self.cues).decode()),
+            "sources": canonical_sha256(dump_records(self.sources).decode()),
+            "responses": canonical_sha256(dump_records(self.responses).decode()),
+            "verdicts": canonical_sha256(dump_records(self.verdicts).decode()),
+            "adjudications": canonical_sha256(dump_records(self.adjudications).decode()),
+            "rules": self.rules.sha256,
+            "exclusions": self.exclusions.sha256,
+            "n_check_failures": canonical_sha256(self.n_check_failures),
+        }
+
+
+@dataclass(frozen=True)
+class GateReport:
+    """The verdict, its checks and the numbers behind them."""
+
+    outcome: Outcome
+    checks: tuple[Check, ...]
+    evidence: tuple[CueEvidence, ...]
+    flags: tuple[Flag, ...]
+    rules: GateRules
+    input_hashes: dict[str, str]
+    version: str
+    simulated: bool
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of `cuebench gate`."""
+        return EXIT_CODES[self.outcome]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as plain JSON types; `report_sha256` is of all the rest."""
+        body = {
+            "outcome": self.outcome,
+            "simulated": self.simulated,
+            "version": self.version,
+            "rules": self.rules.model_dump(mode="json"),
+            "input": self.input_hashes,
+            "checks": [vars(check) for check in self.checks],
+            "evidence": [evidence.to_json() for evidence in self.evidence],
+            "excluded": [vars(flag) for flag in self.flags],
+        }
+        return {**body, "report_sha256": canonical_sha256(body)}
+
+
+def run_gate(data: GateInput, version: str) -> GateReport:
+    """Return the verdict on a cue set. `version` is that of cuebench.
+
+    The same input and version give the same report, bit for bit.
+    """
+    released = {cue.sha256 for cue in data.cues if cue.sha256 is not None}
+    kinds = sorted({cue.cue_kind for cue in data.cues})
+    evidence = tuple(cue_evidence(data.responses, kind, released, data) for kind in kinds)
+    checks = (
+        *(check for found in evidence for check in agreement_checks(found, data.rules)),
+        *(review_checks(data.cues, data.verdicts, data.adjudications, data.rules)),
+        *set_checks(data.cues, data.sources, data.rules),
+    )
+    flags = tuple(
+        sorted({flag for found in evidence for flag in found.flags}, key=lambda f: (f.rater, f.rule))
+    )
+    return GateReport(
+        overall(checks), checks, evidence, flags, data.rules, data.hashes(), version, data.simulated
+    )
+
+
+def overall(checks: Sequence[Check]) -> Outcome:
+    """Return FAIL if any check fails, INSUFFICIENT if any can't be decided (or there is none), PASS otherwise."""
+    outcomes = {check.outcome for check in checks}
+    if "FAIL" in outcomes:
+        return "FAIL"
+    return "PASS" if outcomes == {"PASS"} else "INSUFFICIENT"
