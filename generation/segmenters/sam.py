@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from data_manifests.errors import CuebenchError, MissingExtraError
-from generation.masks import MaskCandidate, score_mask
+from generation.masks import MaskCandidate, clean_mask, score_mask
 from generation.photograph import Photograph
-from generation.segmenters.grabcut import Box, GrabCutSegmenter
+from generation.segmenters.grabcut import Box, GrabCutSegmenter, check_box
 
 MODEL_TYPES = ("vit_h", "vit_l", "vit_b")
+# segment-anything declares none of what it imports.
+NEEDED = ("segment_anything", "torch", "torchvision")
+# What torch raises on files that hold no weights, or those of another network.
+_NO_WEIGHTS = (RuntimeError, EOFError, LookupError, ValueError, TypeError, AttributeError, UnpicklingError)
 
 
 class SamSegmenter:
@@ -41,7 +46,15 @@ class SamSegmenter:
         return {**self.__dict__, "_predictor": None}
 
     def propose(self, photograph: Photograph) -> list[MaskCandidate]:
-        """Return the three masks that SAM gives for the prompt, the one it trusts most first."""
+        """Return the three masks that SAM gives for the prompt, the one it trusts most first.
+
+        Raises
+        ------
+        CuebenchError
+            If the box does not lie within the photograph, or the checkpoint can't be loaded.
+        """
+        if self.box is not None:
+            check_box(self.box, photograph)
         box = self.box or _found_box(photograph)
         if box is None:
             return []
@@ -74,21 +87,29 @@ class SamSegmenter:
             multimask_output=True,
         )
         order = np.argsort(-quality, kind="stable")
+        cleaned = [(clean_mask(masks[i].astype(np.float32)), float(quality[i])) for i in order]
         return [
-            MaskCandidate(masks[i], self.name, {**score_mask(masks[i]), "predicted_iou": float(quality[i])})
-            for i in order
-            if masks[i].any()
+            MaskCandidate(mask, self.name, {**score_mask(mask), "predicted_iou": trust})
+            for mask, trust in cleaned
+            if mask.any()
         ]
 
     def _load(self) -> Any:
         from segment_anything import SamPredictor, sam_model_registry
 
-        return SamPredictor(sam_model_registry[self.model_type](checkpoint=self.checkpoint))
+        try:
+            model = sam_model_registry[self.model_type](checkpoint=self.checkpoint)
+        except _NO_WEIGHTS as error:
+            said = str(error).partition("\n")[0] or type(error).__name__
+            raise CuebenchError(
+                f"{self.checkpoint}: not a {self.model_type} checkpoint of SAM ({said})"
+            ) from error
+        return SamPredictor(model)
 
 
 def _model_type(checkpoint: str) -> str:
     """Return the type of a checkpoint; says what is missing before any photograph is read."""
-    if find_spec("segment_anything") is None or find_spec("torch") is None:
+    if any(find_spec(name) is None for name in NEEDED):
         raise MissingExtraError("the segmenter `sam`", "sam")
     kind = next((name for name in MODEL_TYPES if name in Path(checkpoint).name), None)
     if kind is None:
