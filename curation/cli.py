@@ -17,6 +17,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "ingest": ("generation.ingest_command:ingest", "Photographs in, sources.jsonl out."),
     "kappa": ("curation.kappa_command:kappa", "How well raters agree, with intervals."),
     "models": ("generation.models_command:models_group", "List, fetch and verify segmentation models."),
+    "power": ("curation.power_command:power", "What a study of a size can show."),
 }
 
 
