@@ -5,6 +5,7 @@ UTF-8, keys sorted, no spaces, rows sorted by the `sort_key` of their record, ev
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import json
 from collections.abc import Iterable
@@ -69,8 +70,9 @@ def parse_records(data: bytes, model: type[R], where: str) -> list[R]:
     """
     records: list[R] = []
     problems: list[str] = []
-    # Only \n ends a row: str.splitlines would also cut at U+2028 inside of a title.
-    for number, line in enumerate(data.split(b"\n"), start=1):
+    # Only \n ends a row: str.splitlines would also cut at U+2028 inside of a title. Some editors on Windows
+    # begin a file with a byte order mark.
+    for number, line in enumerate(data.removeprefix(codecs.BOM_UTF8).split(b"\n"), start=1):
         if not line.strip():
             continue
         try:

@@ -11,6 +11,8 @@ SCHEMA_VERSION: Literal[1] = 1
 CueKind = Literal["shape", "texture"]
 Redistributable = Literal["yes", "derivative-only", "no", "unknown"]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+# A folder name: pictures are stored below it.
+Superclass = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]
 
 OK = "ok"
 
@@ -39,7 +41,7 @@ class SourceRecord(Record):
     mode: str | None = None
     format: str | None = None
 
-    superclass: str
+    superclass: Superclass
     cue_kind: CueKind
     wnids: tuple[str, ...] = ()
 
@@ -64,6 +66,11 @@ class SourceRecord(Record):
         """Order of the canonical manifest."""
         return (self.cue_kind, self.superclass, self.file_name, self.source_id)
 
+    @property
+    def use_key(self) -> tuple[str, ...]:
+        """What no two usable rows share: the photograph in its superclass and cue kind."""
+        return (self.cue_kind, self.superclass, self.source_id)
+
 
 class CueRecord(Record):
     """One attempted cue. `status` is `ok`, or the reason why there is no picture.
@@ -75,7 +82,7 @@ class CueRecord(Record):
     schema_version: Literal[1] = SCHEMA_VERSION
     cue_id: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
     cue_kind: CueKind
-    superclass: str
+    superclass: Superclass
     wnids: tuple[str, ...] = ()
     file_name: str | None = None
     sha256: Sha256 | None = None

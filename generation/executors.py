@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from threading import Thread
 from typing import Literal, Protocol, TypeVar
+
+from data_manifests.errors import CuebenchError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+# How long to wait before looking whether the pool is alive.
+_PATIENCE_S = 2.0
 
 EngineName = Literal["serial", "process"]
 
@@ -24,8 +32,11 @@ class Executor(Protocol):
 
     def run(
         self, function: Callable[[Item], Result], items: Sequence[Item]
-    ) -> Iterator[tuple[Item, Result | WorkerDied]]:
-        """Yield every piece once, in any order. An exception of `function` is raised."""
+    ) -> Generator[tuple[Item, Result | WorkerDied], None, None]:
+        """Yield every piece once, in any order. An exception of `function` is raised.
+
+        Closing the generator ends the work that is under way.
+        """
         ...
 
 
@@ -34,7 +45,7 @@ class SerialExecutor:
 
     def run(
         self, function: Callable[[Item], Result], items: Sequence[Item]
-    ) -> Iterator[tuple[Item, Result | WorkerDied]]:
+    ) -> Generator[tuple[Item, Result | WorkerDied], None, None]:
         """Yield every piece with its result, in order."""
         for item in items:
             yield item, function(item)
@@ -48,7 +59,7 @@ class ProcessExecutor:
 
     def run(
         self, function: Callable[[Item], Result], items: Sequence[Item]
-    ) -> Iterator[tuple[Item, Result | WorkerDied]]:
+    ) -> Generator[tuple[Item, Result | WorkerDied], None, None]:
         """Yield every piece with its result; a piece that kills its worker is yielded as `WorkerDied`."""
         waiting = list(items)
         while waiting:
@@ -74,9 +85,10 @@ class ProcessExecutor:
             while waiting or running:
                 # Few pieces are handed out at a time, so that few are suspects when a worker dies.
                 while waiting and len(running) < n_workers + 1:
-                    running[pool.submit(function, waiting[-1])] = waiting[-1]
+                    with _interrupts_held():
+                        running[pool.submit(function, waiting[-1])] = waiting[-1]
                     waiting.pop()
-                done, _ = wait(running, return_when=FIRST_COMPLETED)
+                done = _wait_for_one(pool, running)
                 for future in done:
                     result = future.result()
                     yield running.pop(future), result
@@ -91,9 +103,54 @@ class ProcessExecutor:
         return [], []
 
 
+def _wait_for_one(pool: ProcessPoolExecutor, running: Collection[Future[Result]]) -> set[Future[Result]]:
+    """Return the futures that are done, once there is one.
+
+    Raises
+    ------
+    CuebenchError
+        If the thread that serves the pool died, as it does where the system allows no other thread: its
+        futures would never be done.
+    """
+    while True:
+        manager: object = pool._executor_manager_thread
+        done, _ = wait(running, timeout=_PATIENCE_S, return_when=FIRST_COMPLETED)
+        if done:
+            return done
+        if isinstance(manager, Thread) and not manager.is_alive():
+            raise CuebenchError(
+                "the worker processes can't be served: no memory or threads left (see `ulimit -a`); "
+                "use fewer --workers, or --engine serial"
+            )
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Hold Ctrl-C back for a moment; processes that are started in it never get it.
+
+    Ctrl-C is the parent's to handle: it ends its workers. One that is still importing would print a traceback.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _start_worker() -> None:
-    # Ctrl-C is the parent's to handle: it ends its workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    # A parent that was killed can't end its workers, which would wait for work for ever.
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def executor_for(engine: EngineName, n_workers: int) -> Executor:

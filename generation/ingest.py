@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 
 from data_manifests.errors import CuebenchError
 from data_manifests.records import OK, CueKind, SourceRecord
-from data_manifests.storage import is_local, join, list_files, local_path, read_bytes
+from data_manifests.storage import is_local, join, list_files, local_path, read_bytes, relative
 from data_manifests.taxonomy import Taxonomy
 from generation.duplicates import MAX_NEAR_BITS, identical_groups, linked_groups, nearest_earlier
 from generation.executors import WorkerDied, executor_for
@@ -97,6 +96,8 @@ def ingest(
         If the provenance CSV has mistakes.
     """
     _check_numbers(target_per_class, near_duplicate_bits, workers)
+    if _as_text(photos) != photos:
+        raise CuebenchError(f"{_as_text(photos)}: a name in this path is not UTF-8; rename that folder")
     claims = read_provenance(provenance) if provenance else {}
     files = [name for name in list_files(photos) if not is_hidden(name) or path_key(name) in claims]
     plan = _Plan(taxonomy)
@@ -105,9 +106,9 @@ def ingest(
     if provenance:
         plan.compare(files, claims)
     examined = _examine_all(photos, sorted({use.path for use in plan.uses}), limits, workers, on_progress)
-    place = partial(_place, photos, photos if relative_to is None else relative_to)
+    base = photos if relative_to is None else relative_to
     records = [
-        _record(use, examined[use.path], place(use.path), taxonomy)
+        _record(use, examined[use.path], relative(join(photos, use.path), base), taxonomy)
         for use in plan.uses
         if examined[use.path].is_picture or path_key(use.path) in claims
     ]
@@ -132,6 +133,11 @@ def _check_numbers(target_per_class: int, near_duplicate_bits: int, workers: int
         raise CuebenchError(f"workers: expected at least 1, got {workers}")
 
 
+def _as_text(name: str) -> str:
+    r"""Return a name as it is, or with `\xe9` for every byte that is not UTF-8."""
+    return name.encode(errors="surrogateescape").decode(errors="backslashreplace")
+
+
 class _Plan:
     """Which files get which rows, and what stands in the way."""
 
@@ -145,6 +151,10 @@ class _Plan:
     def add(self, name: str, claims: Sequence[Claim]) -> None:
         """Take in a file with what the CSV says of it."""
         n_before = len(self.uses)
+        if (shown := _as_text(name)) != name:
+            self._found["bad_name"].append(shown)
+            self.n_without_row += 1
+            return
         for claim in claims or [Claim()]:
             self._add_claim(name, claim)
         if has_image_suffix(name) and len(self.uses) == n_before:
@@ -209,12 +219,13 @@ def _examine_all(
     executor = executor_for("process" if workers > 1 else "serial", workers)
     examine = partial(examine_file, photos, limits=limits or DecodeLimits())
     found: dict[str, Examined] = {}
-    for name, result in executor.run(examine, names):
-        if isinstance(result, WorkerDied):
-            result = _killer(photos, name)
-        found[name] = result
-        if on_progress:
-            on_progress(len(found), len(names))
+    with closing(executor.run(examine, names)) as finished:
+        for name, result in finished:
+            if isinstance(result, WorkerDied):
+                result = _killer(photos, name)
+            found[name] = result
+            if on_progress:
+                on_progress(len(found), len(names))
     return found
 
 
@@ -265,19 +276,6 @@ def _read_photograph(url: str) -> bytes:
     if is_local(url) and local_path(url).exists() and not local_path(url).is_file():
         raise CuebenchError(f"{url}: not a regular file")
     return read_bytes(url)
-
-
-def _place(photos: str, relative_to: str, name: str) -> str:
-    """Return the path of a photograph as its manifest writes it: relative where it can be, POSIX."""
-    if is_local(photos) and is_local(relative_to):
-        try:
-            return Path(os.path.relpath(local_path(photos) / name, local_path(relative_to))).as_posix()
-        except ValueError:  # another drive
-            return (local_path(photos).resolve() / name).as_posix()
-    url = join(photos, name)
-    if is_local(url):
-        return local_path(url).resolve().as_posix()
-    return url.removeprefix(f"{relative_to.rstrip('/')}/")
 
 
 def _record(use: _Use, examined: Examined, file_name: str, taxonomy: Taxonomy) -> SourceRecord:

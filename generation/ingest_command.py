@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -81,7 +82,7 @@ def _progress_bar() -> Iterator[Callable[[int, int], None]]:
     """Give a function that shows how many of all files are done, with rate and time left, on stderr."""
     from tqdm import tqdm
 
-    with tqdm(desc="ingest", unit="photo", dynamic_ncols=True) as bar:
+    with tqdm(desc="ingest", unit="photo", dynamic_ncols=True, disable=sys.stderr is None) as bar:
 
         def show(n_done: int, n_all: int) -> None:
             bar.total = n_all

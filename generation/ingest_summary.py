@@ -41,6 +41,10 @@ class Problem(_Part):
             "photographs in folders that are no superclass of the taxonomy; they have no row",
             "rename the folder, or add the superclass to the taxonomy",
         ),
+        "bad_name": (
+            "files whose names are not UTF-8; they have no row",
+            "rename them, e.g. with convmv",
+        ),
         "no_class": (
             "photographs outside of any folder; they have no row",
             "move them into <superclass>/, or name the superclass in the CSV",

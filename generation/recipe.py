@@ -23,7 +23,7 @@ _FOLDER = "recipes"
 class Params(BaseModel):
     """Parameters: immutable, without unknown keys."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class Limit(Params):
@@ -40,6 +40,8 @@ class Limit(Params):
     def _has_an_end(self) -> Limit:
         if self.min is None and self.max is None:
             raise ValueError("expected `min`, `max` or both")
+        if self.min is not None and self.max is not None and self.min > self.max:
+            raise ValueError("no number can hold it: `min` is larger than `max`")
         return self
 
 

@@ -30,8 +30,11 @@ log = logging.getLogger(__name__)
 
 Mask = npt.NDArray[np.bool_]
 
-# Reasons that another try may not meet: the photograph was moved or replaced.
-NOT_IN_PLACE = ("source_missing", "source_changed")
+SOURCE_MISSING, SOURCE_CHANGED = "source_missing", "source_changed"
+MASK_UNUSABLE = "mask_unusable"
+WORKER_DIED = "worker_died"
+# Reasons that another try may not meet: a photograph or mask was moved or replaced, memory was short.
+TRIED_AGAIN = (SOURCE_MISSING, SOURCE_CHANGED, MASK_UNUSABLE, WORKER_DIED)
 
 _N_QUALITY_DIGITS = 6
 
@@ -183,10 +186,10 @@ def _read_photograph(context: RunContext, source: SourceRecord) -> Photograph | 
         data = storage.read_bytes(url)
     except CuebenchError as error:
         return Unavailable(
-            NOT_IN_PLACE[0], f"{error}; --photos names the folder that file names are relative to"
+            SOURCE_MISSING, f"{error}; --photos names the folder that file names are relative to"
         )
     if hashlib.sha256(data).hexdigest() != source.source_id:
-        return Unavailable(NOT_IN_PLACE[1], f"{url}: not the bytes of the manifest; run `ingest` again")
+        return Unavailable(SOURCE_CHANGED, f"{url}: not the bytes of the manifest; run `ingest` again")
     return decode_photograph(data, source.file_name, DecodeLimits())
 
 
@@ -229,7 +232,7 @@ def _segment(params: MaskParams, source: SourceRecord, photograph: Photograph) -
             candidate for segmenter in load_segmenters(params) for candidate in segmenter.propose(photograph)
         ]
     except CuebenchError as error:
-        return Unavailable("mask_unusable", str(error))
+        return Unavailable(MASK_UNUSABLE, str(error))
     return choose_mask(candidates, source.cue_kind)
 
 
@@ -252,7 +255,10 @@ def _read_pick(context: RunContext, photograph: Photograph, pick: MaskRecord) ->
     if pick.file_name is None:
         return Unavailable("mask_empty", f"the pick for this photograph is `none` ({pick.segmenter})")
     url = storage.join(context.picks, pick.file_name)
-    mask = read_mask(storage.read_bytes(url))
+    try:
+        mask = read_mask(storage.read_bytes(url))
+    except CuebenchError as error:
+        return Unavailable(MASK_UNUSABLE, f"{str(error).removeprefix(f'{url}: ')} ({url}, a picked mask)")
     if mask.shape != photograph.image.shape[:2]:
         height, width = photograph.image.shape[:2]
         got = f"{mask.shape[1]}x{mask.shape[0]}"

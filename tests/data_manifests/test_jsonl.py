@@ -71,3 +71,17 @@ def test_remote_and_local_stores_give_the_same_bytes(tmp_path: Path) -> None:
     for url in (local, remote):
         write_records(url, rows)
         assert read_records(url, SourceRecord) == rows
+
+
+def test_a_byte_order_mark_and_windows_line_ends_are_read(tmp_path: Path) -> None:
+    rows = [source(1), source(2)]
+    path = tmp_path / "sources.jsonl"
+    path.write_bytes(b"\xef\xbb\xbf" + dump_records(rows).replace(b"\n", b"\r\n"))
+    assert read_records(str(path), SourceRecord) == rows
+
+
+@pytest.mark.parametrize("name", ["../../elsewhere", "", "a/b", ".."])
+def test_a_superclass_that_is_no_folder_name_is_refused(name: str) -> None:
+    data = dump_records([source(1)]).replace(b'"clock"', f'"{name}"'.encode())
+    with pytest.raises(ProblemsError, match="line 1: superclass: String should match pattern"):
+        parse_records(data, SourceRecord, "memory")

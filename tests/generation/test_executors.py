@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from data_manifests.errors import CuebenchError
 from generation.executors import Executor, WorkerDied, executor_for
 
 
@@ -35,3 +36,13 @@ def test_a_piece_that_kills_its_worker_costs_no_other_piece() -> None:
 def test_an_exception_reaches_the_caller(executor: Executor) -> None:
     with pytest.raises(ValueError, match="three"):
         list(executor.run(fail_on_three, [1, 2, 3, 4]))
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_system_without_threads_left_is_told_and_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("multiprocessing.queues.Queue._start_thread", refuse)
+    with pytest.raises(CuebenchError, match="use fewer --workers, or --engine serial"):
+        list(executor_for("process", 1).run(fail_on_three, [1, 2]))

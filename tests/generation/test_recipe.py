@@ -57,6 +57,14 @@ def test_all_mistakes_are_listed_with_the_nearest_key(tmp_path: Path) -> None:
             'name = "x"\n[limits.shape]\npeek = {min = 1}',
             "limits: `peek` is not a quality number (did you mean `peak`?)",
         ),
+        (
+            'name = "x"\n[limits.shape]\npeak = {min = 2, max = 1}',
+            "limits.shape.peak: no number can hold it: `min` is larger than `max`, got {'min': 2, 'max': 1}",
+        ),
+        (
+            'name = "x"\n[limits.shape]\npeak = {max = nan}',
+            "limits.shape.peak.max: Input should be a finite number, got nan",
+        ),
         ("side_px = 224", "name: Field required"),
         ('name = "x"\nside_px = 100', "side_px: Input should be greater than or equal to 224, got 100"),
     ],

@@ -24,7 +24,8 @@ from generation.hashing import pixel_sha256
 from generation.ingest import ingest
 from generation.masks import encode_mask, mask_sha256
 from generation.recipe import MaskParams, Recipe
-from generation.run import RunResult, generate, plan_shards
+from generation.run import RunResult, generate
+from generation.run_shards import plan_shards
 from generation.shape import render_shape
 from generation.source_cues import RunContext
 from generation.texture_origin import OriginMap
