@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from importlib import import_module
 
@@ -14,6 +15,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "demo": ("generation.demo_command:demo", "The whole path on photographs that scikit-image ships."),
     "gallery": ("generation.commands:gallery", "Write the page that shows a run: gallery.html."),
     "generate": ("generation.commands:generate", "Render the cues of a source manifest by a recipe."),
+    "gate": ("curation.gate_command:gate", "Whether a cue set may go out."),
     "ingest": ("generation.ingest_command:ingest", "Photographs in, sources.jsonl out."),
     "kappa": ("curation.kappa_command:kappa", "How well raters agree, with intervals."),
     "models": ("generation.models_command:models_group", "List, fetch and verify segmentation models."),
@@ -82,6 +84,12 @@ def main(args: list[str] | None = None) -> None:
     except BrokenPipeError:
         # The reader of stdout (`head`) has gone: nothing more to say, and nothing to flush at exit.
         sys.stdout = None
+        sys.exit(1)
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        sys.stdout = None
+        click.echo("cuebench: stdout can't be written (no space left on device)", err=True)
         sys.exit(1)
     # Outside of click's standalone mode, `ctx.exit(3)` and `--help` come back as the return value.
     sys.exit(code if isinstance(code, int) else 0)

@@ -8,7 +8,7 @@ what a release ships.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from curation.gate_checks import Check, agreement_checks, set_checks
@@ -98,8 +98,9 @@ class GateReport:
 def run_gate(data: GateInput, version: str) -> GateReport:
     """Return the verdict on a cue set. `version` is that of cuebench.
 
-    The same input and version give the same report, bit for bit.
+    The same input and version give the same report, bit for bit, whatever the order of the rows.
     """
+    data = _in_order(data)
     released = {cue.sha256 for cue in data.cues if cue.sha256 is not None}
     kinds = sorted({cue.cue_kind for cue in data.cues})
     evidence = tuple(cue_evidence(data.responses, kind, released, data) for kind in kinds)
@@ -113,6 +114,18 @@ def run_gate(data: GateInput, version: str) -> GateReport:
     )
     return GateReport(
         overall(checks), checks, evidence, flags, data.rules, data.hashes(), version, data.simulated
+    )
+
+
+def _in_order(data: GateInput) -> GateInput:
+    """Return the input with its rows in canonical order: sums of floats hang on the order."""
+    return replace(
+        data,
+        cues=tuple(sorted(data.cues, key=lambda row: row.sort_key)),
+        sources=tuple(sorted(data.sources, key=lambda row: row.sort_key)),
+        responses=tuple(sorted(data.responses, key=lambda row: row.sort_key)),
+        verdicts=tuple(sorted(data.verdicts, key=lambda row: row.sort_key)),
+        adjudications=tuple(sorted(data.adjudications, key=lambda row: row.sort_key)),
     )
 
 

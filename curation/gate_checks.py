@@ -113,12 +113,16 @@ def power_line(kappa: float, se: float | None, bound: float, level: float) -> st
     """Return what would make the agreement pass."""
     if se is None:
         return "collect more ratings"
+    half, most = (needed_kappa(se, bound, level, chance) for chance in (0.5, 0.9))
+    needs = (
+        f"it takes a true kappa of {half:.3f} to pass half of the time and {most:.3f} to pass 9 times of 10"
+        if most < 1
+        else "no set passes 9 times of 10"
+    )
     chance = pass_probability(kappa, se, bound, level)
     return (
-        f"a set as good as this one passes {chance:.0%} of the time; with this many ratings (standard error {se:.4f}) "
-        f"it takes a true kappa of {needed_kappa(se, bound, level, 0.5):.3f} to pass half of the time and "
-        f"{needed_kappa(se, bound, level, 0.9):.3f} to pass 9 times of 10: leave out the pictures with the lowest "
-        "agreement, or collect more participants"
+        f"a set as good as this one passes {chance:.0%} of the time; with this many "
+        f"ratings (standard error {se:.4f}) {needs}: leave out the pictures that people agree on least, or ask more people"
     )
 
 

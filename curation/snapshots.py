@@ -18,8 +18,9 @@ from sqlalchemy.orm import Session
 from curation.answers import FROZEN, LATE
 from curation.campaigns import find_campaign
 from curation.database import Store, check_integrity, utc_now
-from curation.rating_records import RatingRecord, ResponseRecord, VerdictRecord
+from curation.rating_records import AdjudicationRecord, RatingRecord, ResponseRecord, VerdictRecord
 from curation.tables import (
+    Adjudication,
     Assignment,
     Campaign,
     CampaignItem,
@@ -61,6 +62,8 @@ def take_snapshot(store: Store, slug: str, *, freeze: bool = False) -> SnapshotT
         raise ProblemsError(f"{store.url}: damaged; go back to a backup", problems)
     with store.write() as session:
         campaign = find_campaign(session, slug)
+        # PostgreSQL: wait for whoever is storing answers to it, so that no event before the last one comes later
+        session.refresh(campaign, with_for_update={"key_share": True})
         last = session.scalar(select(func.max(Event.id))) or 0
         rows = read_rows(session, campaign, last)
         digest = hashlib.sha256(dump_records(rows)).hexdigest()
@@ -84,7 +87,7 @@ def read_snapshot(store: Store, snapshot_id: int) -> SnapshotTable:
     Raises
     ------
     CuebenchError
-        If there is no such snapshot, or the record gives other rows today (a participant withdrew, or items moved).
+        If there is no such snapshot, or the record gives other rows today (a participant withdrew, or more work was dealt).
     """
     with store.read() as session:
         snapshot = session.get(Snapshot, snapshot_id)
@@ -96,7 +99,7 @@ def read_snapshot(store: Store, snapshot_id: int) -> SnapshotTable:
         if digest != snapshot.table_sha256:
             raise CuebenchError(
                 f"snapshot {snapshot_id}: its table has changed since {snapshot.taken_at} (a withdrawal, a flag of "
-                "the screening, or a picture made again); take a new one"
+                "the screening, a picture made again, or work dealt since); take a new one"
             )
         return SnapshotTable(
             snapshot.id,
@@ -143,6 +146,33 @@ def read_rows(session: Session, campaign: Campaign, last_event_pk: int) -> list[
     return sorted(rows, key=lambda row: row.sort_key)
 
 
+def read_adjudications(session: Session, campaign: Campaign) -> list[AdjudicationRecord]:
+    """Return every decision on a split of a review, in canonical order."""
+    query = (
+        select(Adjudication, Item, Rater.public_code)
+        .join(Item, Item.id == Adjudication.item_id)
+        .join(Rater, Rater.id == Adjudication.decided_by)
+        .where(Adjudication.campaign_id == campaign.id)
+    )
+    rows = [
+        AdjudicationRecord.model_validate(
+            {
+                "campaign": campaign.slug,
+                "sha256": item.sha256,
+                "cue_kind": item.cue_kind,
+                "round": decision.round,
+                "adjudicator": code,
+                "answer": decision.answer,
+                "rationale": decision.rationale,
+                "votes_sha256": decision.votes_sha256,
+                "decided_at": decision.decided_at,
+            }
+        )
+        for decision, item, code in session.execute(query)
+    ]
+    return sorted(rows, key=lambda row: row.sort_key)
+
+
 def _events(session: Session, campaign: Campaign, last_event_pk: int) -> dict[int, list[Event]]:
     query = (
         select(Event)
@@ -162,7 +192,6 @@ def _reasons(session: Session, campaign: Campaign) -> dict[int, list[str]]:
         .join(Event, Event.id == EventReason.event_pk)
         .join(Assignment, Assignment.id == Event.assignment_id)
         .where(Assignment.campaign_id == campaign.id)
-        .order_by(EventReason.reason)
     )
     reasons: dict[int, list[str]] = {}
     for pk, reason in session.execute(query):
@@ -171,9 +200,7 @@ def _reasons(session: Session, campaign: Campaign) -> dict[int, list[str]]:
 
 
 def _excluded(session: Session, campaign: Campaign) -> dict[int, list[str]]:
-    query = (
-        select(QcFlag.rater_id, QcFlag.rule).where(QcFlag.campaign_id == campaign.id).order_by(QcFlag.rule)
-    )
+    query = select(QcFlag.rater_id, QcFlag.rule).where(QcFlag.campaign_id == campaign.id)
     excluded: dict[int, list[str]] = {}
     for rater_id, rule in session.execute(query):
         excluded.setdefault(rater_id, []).append(rule)
@@ -234,13 +261,13 @@ def _row(
             "event_id": answer.event_id,
         }
     if campaign.kind == "review":
-        return VerdictRecord(**fields, reasons=tuple(reasons.get(answer.id, ())) if answer else ())
+        return VerdictRecord(**fields, reasons=tuple(sorted(reasons.get(answer.id, ()))) if answer else ())
     return ResponseRecord(
         **fields,
         choices=tuple(json.loads(assignment.choices_json)),
         expected=(link.expected_answer if link else None) or item.superclass,
         reached=bool(events),
-        excluded=tuple(excluded.get(assignment.rater_id, ())),
+        excluded=tuple(sorted(excluded.get(assignment.rater_id, ()))),
     )
 
 

@@ -1,0 +1,318 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from curation.gate import GateInput, GateReport, overall, run_gate
+from curation.gate_checks import Check, needed_kappa, pass_probability
+from curation.gate_command import gate_text
+from curation.gate_evidence import cue_evidence
+from curation.gate_review import ac1_lower_bound
+from curation.gate_rules import GateRules, read_gate_rules
+from curation.gate_source import select_cues
+from curation.power import Design
+from curation.rating_records import AdjudicationRecord, VerdictRecord
+from curation.report_page import render_report_page
+from curation.shares import binomial_lower_bound, share_lower_bound, two_way_share_error
+from data_manifests.errors import ProblemsError
+from data_manifests.records import CueRecord
+from tests.curation.agreement_tables import DIAGNOSES
+from tests.curation.gate_data import ZERO, make_cue, make_input, make_verdict
+
+SMALL = Design(60, 6, 18, 20)
+
+
+@pytest.fixture(scope="module")
+def passing() -> GateInput:
+    return make_input()
+
+
+@pytest.fixture(scope="module")
+def report(passing: GateInput) -> GateReport:
+    return run_gate(passing, "1")
+
+
+def outcome_of(report: GateReport, name: str) -> str:
+    return next(check.outcome for check in report.checks if check.name == name)
+
+
+def test_a_good_set_passes_every_check(report: GateReport) -> None:
+    assert {check.outcome for check in report.checks} == {"PASS"}
+    assert (report.outcome, report.exit_code) == ("PASS", 0)
+
+
+def test_the_report_is_a_function_of_its_input(passing: GateInput, report: GateReport) -> None:
+    shuffled = replace(
+        passing,
+        responses=passing.responses[::-1],
+        verdicts=passing.verdicts[::-1],
+        cues=passing.cues[::-1],
+        sources=passing.sources[::-1],
+    )
+    assert run_gate(shuffled, "1").to_json() == report.to_json()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda data: replace(data, rules=data.rules.model_copy(update={"level": 0.9})),
+        lambda data: replace(
+            data, responses=(data.responses[0].model_copy(update={"rt_ms": 1}), *data.responses[1:])
+        ),
+        lambda data: replace(data, cues=data.cues[1:]),
+        lambda data: replace(data, n_check_failures={"P000": 1}),
+        lambda data: replace(data, verdicts=data.verdicts[1:]),
+        lambda data: replace(data, sources=data.sources[1:]),
+    ],
+)
+def test_every_part_of_the_input_is_in_the_hash(
+    change: Callable[[GateInput], GateInput], passing: GateInput, report: GateReport
+) -> None:
+    before, after = report.input_hashes, change(passing).hashes()
+    assert before != after
+    assert sum(before[name] != after[name] for name in before) == 1
+
+
+def test_another_version_gives_another_report(passing: GateInput, report: GateReport) -> None:
+    small = replace(passing, responses=(), rules=GateRules(name="other"))
+    assert run_gate(small, "1").to_json()["report_sha256"] != run_gate(small, "2").to_json()["report_sha256"]
+    assert len(report.to_json()["report_sha256"]) == 64
+
+
+def test_too_few_answers_are_insufficient_and_not_a_failure() -> None:
+    found = run_gate(make_input(hard_share=0.0, design=SMALL), "1")
+    assert found.outcome == "INSUFFICIENT"
+    assert found.exit_code == 4
+    assert outcome_of(found, "shape: enough participants") == "INSUFFICIENT"
+    assert outcome_of(found, "shape: enough pictures") == "INSUFFICIENT"
+
+
+def test_no_answers_at_all_are_insufficient(passing: GateInput) -> None:
+    found = run_gate(replace(passing, responses=()), "1")
+    assert found.outcome == "INSUFFICIENT"
+    assert outcome_of(found, "texture: people agree") == "INSUFFICIENT"
+    assert found.evidence[0].agreement is None
+
+
+def test_low_agreement_fails_and_says_what_it_would_take() -> None:
+    found = run_gate(make_input(hard_share=0.4), "1")
+    assert (found.outcome, found.exit_code) == ("FAIL", 3)
+    check = next(check for check in found.checks if check.name == "texture: people agree")
+    assert check.outcome == "FAIL"
+    assert "it takes a true kappa of" in check.remedy
+    assert "% of the time" in check.remedy
+
+
+def test_everybody_agreeing_on_the_wrong_answer_fails(passing: GateInput) -> None:
+    """Kappa is blind to it: one class is called by the name of another, by everybody."""
+    wrong = tuple(
+        row.model_copy(update={"answer": "shape_2"}) if row.superclass == "shape_1" else row
+        for row in passing.responses
+    )
+    found = run_gate(replace(passing, responses=wrong), "1")
+    assert outcome_of(found, "shape: every class is called by its name") == "FAIL"
+    check = next(check for check in found.checks if check.name == "shape: every class is called by its name")
+    assert check.detail == "shape_1 is called shape_2"
+    assert outcome_of(found, "shape: answers are right") == "FAIL"
+
+
+def test_answers_to_pictures_that_were_made_again_do_not_count(passing: GateInput) -> None:
+    stale = tuple(row.model_copy(update={"stale": True}) for row in passing.responses)
+    found = run_gate(replace(passing, responses=stale), "1")
+    assert outcome_of(found, "shape: nothing is stale") == "FAIL"
+    assert found.evidence[0].n_images == 0
+
+
+def test_answers_to_pictures_that_do_not_go_out_do_not_count(passing: GateInput) -> None:
+    fewer = replace(passing, cues=tuple(cue for cue in passing.cues if cue.superclass != "shape_0"))
+    evidence = run_gate(fewer, "1").evidence[0]
+    assert evidence.n_images == 396
+    assert "shape_0" not in evidence.confusion
+
+
+def test_careless_people_are_left_out_and_the_report_shows_what_that_does(passing: GateInput) -> None:
+    careless = {"P003", "P004"}
+    rows = tuple(
+        row.model_copy(update={"answer": row.choices[0], "rt_ms": 120}) if row.rater in careless else row
+        for row in passing.responses
+    )
+    found = run_gate(replace(passing, responses=rows), "1")
+    assert {flag.rater for flag in found.flags} == careless
+    kappa = found.evidence[0].sensitivity
+    assert kappa["everybody"] is not None
+    assert kappa["after all exclusions"] is not None
+    assert kappa["after all exclusions"] >= kappa["everybody"]
+    assert any(name.startswith("only ") for name in kappa)
+
+
+def test_a_rejected_picture_holds_the_release_back(passing: GateInput) -> None:
+    verdicts = tuple(
+        row.model_copy(update={"answer": "reject"}) if row.sha256 == passing.cues[0].sha256 else row
+        for row in passing.verdicts
+    )
+    found = run_gate(replace(passing, verdicts=verdicts), "1")
+    assert outcome_of(found, "review: every picture is accepted") == "FAIL"
+
+
+def test_planted_defects_that_pass_hold_the_release_back(passing: GateInput) -> None:
+    blind = tuple(
+        row.model_copy(update={"answer": "accept"}) if row.role == "known_bad" else row
+        for row in passing.verdicts
+    )
+    assert (
+        outcome_of(run_gate(replace(passing, verdicts=blind), "1"), "review: planted defects are found")
+        == "FAIL"
+    )
+    none = tuple(row for row in passing.verdicts if row.role != "known_bad")
+    found = run_gate(replace(passing, verdicts=none), "1")
+    assert outcome_of(found, "review: planted defects are found") == "INSUFFICIENT"
+
+
+def test_no_second_opinion_is_insufficient(passing: GateInput) -> None:
+    alone = tuple(row for row in passing.verdicts if row.rater == "ann")
+    found = run_gate(replace(passing, verdicts=alone), "1")
+    assert outcome_of(found, "review: reviewers agree") == "INSUFFICIENT"
+    assert outcome_of(found, "review: second opinions") == "FAIL"
+
+
+def test_a_photograph_without_a_licence_holds_the_release_back(passing: GateInput) -> None:
+    sources = (passing.sources[0].model_copy(update={"license_spdx": "NOASSERTION"}), *passing.sources[1:])
+    found = run_gate(replace(passing, sources=sources), "1")
+    assert outcome_of(found, "set: every photograph has a licence") == "FAIL"
+
+
+def test_a_picture_twice_and_two_sizes_hold_the_release_back(passing: GateInput) -> None:
+    first = passing.cues[0]
+    copy = passing.cues[1].model_copy(update={"pixel_sha256": first.pixel_sha256, "width": 225})
+    found = run_gate(replace(passing, cues=(first, copy, *passing.cues[2:])), "1")
+    assert outcome_of(found, "set: no picture twice") == "FAIL"
+    assert outcome_of(found, "set: one size") == "FAIL"
+
+
+def test_the_worst_outcome_decides() -> None:
+    def checks(*outcomes: str) -> list[Check]:
+        return [Check("x", outcome, None, None, "") for outcome in outcomes]  # type: ignore[arg-type]
+
+    assert overall(checks("PASS", "INSUFFICIENT", "FAIL")) == "FAIL"
+    assert overall(checks("PASS", "INSUFFICIENT")) == "INSUFFICIENT"
+    assert overall(checks("PASS")) == "PASS"
+    assert overall([]) == "INSUFFICIENT"
+
+
+def test_what_it_takes_to_pass_is_as_published() -> None:
+    assert needed_kappa(0.0195, 0.70, 0.95, 0.5) == pytest.approx(0.732, abs=5e-4)
+    assert needed_kappa(0.0195, 0.70, 0.95, 0.9) == pytest.approx(0.757, abs=5e-4)
+    assert needed_kappa(0.010, 0.90, 0.95, 0.9) == pytest.approx(0.929, abs=5e-4)
+
+
+def test_the_chance_to_pass_is_one_half_where_the_bound_is_just_met() -> None:
+    kappa, se = 0.8, 0.02
+    lower = 1 - np.exp(np.log1p(-kappa) + 1.6448536 * se / (1 - kappa))
+    assert pass_probability(kappa, se, float(lower), 0.95) == pytest.approx(0.5, abs=1e-6)
+    assert pass_probability(0.9, se, 0.7, 0.95) > 0.99
+    assert pass_probability(0.6, se, 0.7, 0.95) < 0.01
+    assert pass_probability(1.0, 0.0, 0.7, 0.95) == 1.0
+
+
+def test_the_bound_of_ac1_uses_the_published_error() -> None:
+    lower = ac1_lower_bound(DIAGNOSES, 0.95)
+    assert lower is not None
+    value = 0.447885
+    se = (np.log1p(-lower) - np.log1p(-value)) / 1.6448536 * (1 - value)
+    assert se == pytest.approx(0.055662, abs=2e-6)
+
+
+def test_bounds_of_shares() -> None:
+    assert binomial_lower_bound(0, 10, 0.95) == 0.0
+    assert binomial_lower_bound(19, 20, 0.95) == pytest.approx(0.7839, abs=1e-4)
+    item, rater = np.repeat(np.arange(50), 4), np.tile(np.arange(4), 50)
+    assert share_lower_bound(np.ones(200), item, rater, 0.95) == pytest.approx(0.05 ** (1 / 50))
+    assert share_lower_bound(np.array([1.0, 0.0]), np.array([0, 0]), np.array([0, 1]), 0.95) == 0.0
+
+
+def test_the_error_of_a_share_counts_people_who_are_always_wrong() -> None:
+    item, rater = np.repeat(np.arange(50), 4), np.tile(np.arange(4), 50)
+    one_is_always_wrong = (rater != 0).astype(float)
+    spread = np.zeros(200)
+    spread[np.random.default_rng(0).permutation(200)[:150]] = 1
+    alone = two_way_share_error(one_is_always_wrong, item, rater)
+    assert alone > 4 * two_way_share_error(spread, item, rater)
+
+
+def test_only_accepted_cues_go_out() -> None:
+    cues = [make_cue(f"c{index}", "clock", "shape") for index in range(5)]
+    failed = cues[4].model_copy(update={"status": "no_foreground", "sha256": None})
+    verdicts = [
+        make_verdict(cues[0], "ann"),
+        make_verdict(cues[1], "ann", "reject", reasons=("cropped",)),
+        make_verdict(cues[2], "ann"),
+        make_verdict(cues[2], "bob", "unsure"),
+    ]
+    selected, left_out = select_cues([*cues[:4], failed], verdicts, [], reviewed=True)
+    assert [cue.cue_id for cue in selected] == [cues[0].cue_id]
+    assert left_out == {"no_foreground": 1, "rejected": 1, "split": 1, "undecided": 1}
+    everything, _ = select_cues([*cues[:4], failed], [], [], reviewed=False)
+    assert len(everything) == 4
+
+
+def test_an_adjudication_overrides_the_votes_and_a_missing_vote_leaves_it_open() -> None:
+    cue = make_cue("c", "clock", "shape")
+    votes = [make_verdict(cue, "ann"), make_verdict(cue, "bob", "reject", reasons=("cropped",))]
+    decision = AdjudicationRecord(
+        campaign="review",
+        sha256=cue.sha256 or "",
+        cue_kind="shape",
+        round=1,
+        adjudicator="eve",
+        answer="accept",
+        rationale="the crop is fine",
+        votes_sha256=ZERO,
+        decided_at="2026-11-30T12:00:00.000Z",
+    )
+    assert _accepted(cue, votes) == 0
+    assert _accepted(cue, votes, decision) == 1
+    assert _accepted(cue, [make_verdict(cue, "ann"), make_verdict(cue, "bob", None)]) == 0
+
+
+def _accepted(cue: CueRecord, votes: list[VerdictRecord], *decisions: AdjudicationRecord) -> int:
+    return len(select_cues([cue], votes, decisions, reviewed=True)[0])
+
+
+def test_the_shipped_rules_are_the_defaults() -> None:
+    assert read_gate_rules("default") == GateRules(name="default")
+
+
+def test_mistakes_in_rules_are_listed_at_once(tmp_path: object) -> None:
+    path = f"{tmp_path}/rules.toml"
+    with open(path, "w") as stream:  # noqa: PTH123
+        stream.write('name = "x"\nlevle = 0.9\n[agreement]\nshape = 2\n[volume]\nmin_images = 3\n')
+    with pytest.raises(ProblemsError) as caught:
+        read_gate_rules(path)
+    text = str(caught.value)
+    assert "levle: unknown key (did you mean `level`?)" in text
+    assert "agreement.shape" in text
+    assert "volume.min_images: unknown key" in text
+
+
+def test_text_and_page_say_everywhere_that_answers_were_simulated(passing: GateInput) -> None:
+    small = make_input(design=SMALL)
+    marked = replace(small, simulated=True)
+    report = run_gate(marked, "1")
+    assert gate_text(report, {}).startswith("SIMULATED")
+    assert "**INSUFFICIENT**" in gate_text(report, {"split": 2}, markdown=True)
+    assert "not going out: 2 split" in gate_text(report, {"split": 2})
+    page = render_report_page(marked, report, "nowhere")
+    assert page.count("SIMULATED") == 1
+    assert "(simulated)" in page
+    assert "SIMULATED" not in render_report_page(small, run_gate(small, "1"), "nowhere")
+    assert "http" not in page
+
+
+def test_evidence_has_no_nan(passing: GateInput) -> None:
+    evidence = cue_evidence(passing.responses, "shape", set(), passing)
+    assert evidence.n_images == 0
+    assert evidence.accuracy is None
+    assert "nan" not in str(evidence.to_json()).lower()
