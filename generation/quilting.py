@@ -10,16 +10,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import cv2
 import numpy as np
 import numpy.typing as npt
+from numpy.lib.stride_tricks import sliding_window_view
 
 Image = npt.NDArray[np.uint8]
 Ints = npt.NDArray[np.int64]
+Words = npt.NDArray[np.uint32]
 
 N_CANDIDATES = 64
 N_BEST = 6
 MAX_STRIP_SAMPLES = 256
 _REFUSED = np.int64(2**62)
+_WALL = np.int32(2**30)
+# The neighbours of a cell that are laid before it.
+_NEIGHBOURS = np.array([(0, -1), (-1, -1), (-1, 0), (-1, 1)])
 
 
 @dataclass(frozen=True)
@@ -64,151 +70,185 @@ def lay_quilt(
     max_share : float
         The part of a cell's square that a later cell may share with it.
     """
-    work = _Work(source, n_cells, cell_px, max_share)
+    work = _Work(source, positions, n_cells, cell_px, max_share)
     for wave in range(3 * n_cells - 2):
-        positions = positions[~work.refused[positions[:, 0], positions[:, 1]]]
         rows = np.arange(max(0, (wave - n_cells + 2) // 2), min(n_cells - 1, wave // 2) + 1)
-        if len(positions) == 0:
+        if not work.lay(rows, wave - 2 * rows, random):
             return None
-        if not work.lay(rows, wave - 2 * rows, positions, random):
-            return None
-    overlap = work.overlap
-    owner = np.ascontiguousarray(work.owner[overlap:, overlap:])
-    return Quilt(np.ascontiguousarray(work.canvas[overlap:, overlap:]), work.placed.reshape(-1, 2), owner)
+    return work.quilt()
 
 
 class _Work:
-    """The canvas while it is laid; it has a margin of one overlap above and left of the first cells."""
+    """The canvas while it is laid; it has a margin of one overlap above and left of the first cells.
 
-    def __init__(self, source: Image, n_cells: int, cell_px: int, max_share: float) -> None:
-        self.source = source
+    Pixels are kept as one 32-bit word each, and a place in the source as row * width + column.
+    """
+
+    def __init__(self, source: Image, positions: Ints, n_cells: int, cell_px: int, max_share: float) -> None:
         self.n_cells, self.cell_px, self.overlap = n_cells, cell_px, overlap_px(cell_px)
         self.patch_px = cell_px + self.overlap
+        height, self.width = source.shape[:2]
+        words = np.dstack([source, np.zeros((height, self.width), np.uint8)]).view(np.uint32)[..., 0]
+        self.source = words.ravel()
+        self.source_patches = sliding_window_view(words, (self.patch_px, self.patch_px))
         side = n_cells * cell_px + self.overlap
-        self.canvas = np.zeros((side, side, 3), np.uint8)
-        self.owner = np.full((side, side), -1, np.int64)
+        self.canvas, self.owner = np.zeros((side, side), np.uint32), np.full((side, side), -1, np.int32)
+        patch = (self.patch_px, self.patch_px)
+        self.canvas_patches: Words = sliding_window_view(self.canvas, patch, writeable=True)[
+            ::cell_px, ::cell_px
+        ]
+        self.owner_patches = sliding_window_view(self.owner, patch, writeable=True)[::cell_px, ::cell_px]
         self.placed = np.full((n_cells, n_cells, 2), -1, np.int64)
-        self.refused: npt.NDArray[np.bool_] = np.zeros(source.shape[:2], bool)
-        reach = np.abs(np.arange(1 - cell_px, cell_px))
-        shared = (cell_px - reach)[:, None] * (cell_px - reach)[None, :]
-        self.too_alike = shared > max_share * cell_px**2
+        self.permitted: npt.NDArray[np.bool_] = np.zeros((height, self.width), bool)
+        self.permitted[positions[:, 0], positions[:, 1]] = True
+        self.different = _different_enough(cell_px, max_share)
         self.strip = _strip_offsets(self.patch_px, self.overlap)
 
-    def lay(self, rows: Ints, columns: Ints, positions: Ints, random: Random) -> bool:
+    def quilt(self) -> Quilt:
+        """Return what is laid, without the margin."""
+        pixels = self.canvas[self.overlap :, self.overlap :, None].view(np.uint8)
+        owner = self.owner[self.overlap :, self.overlap :].astype(np.int64)
+        return Quilt(np.ascontiguousarray(pixels[..., :3]), self.placed.reshape(-1, 2), owner)
+
+    def lay(self, rows: Ints, columns: Ints, random: Random) -> bool:
         """Choose and stitch a patch for every cell of a wave; False where one finds none."""
+        places = np.flatnonzero(self.permitted)
+        if len(places) == 0:
+            return False
         n = len(rows)
-        drawn = positions[random.integers(len(positions), n * N_CANDIDATES)].reshape(n, N_CANDIDATES, 2)
-        costs = self._costs(rows, columns, drawn)
-        start = random.integers(N_BEST, n)
-        chosen = np.empty((n, 2), np.int64)
+        drawn = places[random.integers(len(places), n * N_CANDIDATES)].reshape(n, N_CANDIDATES)
+        laid = self.canvas_patches[rows, columns]
+        costs = self._costs(rows, columns, drawn, laid)
+        order = np.argsort(costs, axis=1, kind="stable")
+        n_free = (costs < _REFUSED).sum(1)
+        start = np.minimum(random.integers(N_BEST, n), n_free // 4)
         for index in range(n):
-            best = self._choose(costs[index], drawn[index], int(start[index]))
+            best = self._choose(drawn[index, order[index, : n_free[index]]], int(start[index]))
             if best is None:
                 return False
-            chosen[index] = best
+            self.placed[rows[index], columns[index]] = divmod(best, self.width)
             self._refuse_around(best)
-        self.placed[rows, columns] = chosen
-        self._stitch(rows, columns, chosen)
+        self._stitch(rows, columns, laid)
         return True
 
-    def _choose(self, costs: Ints, drawn: Ints, start: int) -> Ints | None:
-        order = np.argsort(costs, kind="stable")
-        n_free = int((costs < _REFUSED).sum())
-        start = min(start, max(0, n_free // 4))
-        for pick in [*order[start:n_free], *order[:start]]:
-            if costs[pick] < _REFUSED and not self.refused[drawn[pick, 0], drawn[pick, 1]]:
-                place: Ints = drawn[pick]
-                return place
-        return None
+    def _choose(self, ranked: Ints, start: int) -> int | None:
+        """Return the first of some ranked places, from `start` on and then before it, that is still free."""
+        (free,) = self.permitted.ravel()[ranked].nonzero()
+        if len(free) == 0:
+            return None
+        return int(ranked[free[free.searchsorted(start) % len(free)]])
 
-    def _refuse_around(self, position: Ints) -> None:
-        reach = self.cell_px - 1
-        top, left = int(position[0]) - reach, int(position[1]) - reach
-        height, width = self.source.shape[:2]
-        y0, x0, y1, x1 = (
-            max(0, top),
-            max(0, left),
-            min(height, top + 2 * reach + 1),
-            min(width, left + 2 * reach + 1),
-        )
-        self.refused[y0:y1, x0:x1] |= self.too_alike[y0 - top : y1 - top, x0 - left : x1 - left]
+    def _refuse_around(self, place: int) -> None:
+        reach = len(self.different) // 2
+        row, column = divmod(place, self.width)
+        y0, x0 = max(0, row - reach), max(0, column - reach)
+        around = self.permitted[y0 : row + reach + 1, x0 : column + reach + 1]
+        top, left = y0 - (row - reach), x0 - (column - reach)
+        around &= self.different[top : top + around.shape[0], left : left + around.shape[1]]
 
-    def _costs(self, rows: Ints, columns: Ints, drawn: Ints) -> Ints:
+    def _costs(self, rows: Ints, columns: Ints, drawn: Ints, laid: Words) -> npt.NDArray[np.int64]:
         """Return the squared difference to the canvas in the overlap, (n, K) int64; too high if refused."""
         down, right, is_top, is_left = self.strip
-        # A first row has no overlap above, a first column none to its left.
-        used = (~is_top | (rows[:, None] > 0)) & (~is_left | (columns[:, None] > 0))
-        laid = self.canvas[rows[:, None] * self.cell_px + down, columns[:, None] * self.cell_px + right]
-        corners = drawn[..., 0] * self.source.shape[1] + drawn[..., 1]
-        pixels = corners[..., None] + (down * self.source.shape[1] + right)
-        patches = np.take(self.source.reshape(-1, 3), pixels, axis=0)
-        difference = patches.astype(np.int32) - laid[:, None]
-        difference *= used[:, None, :, None]
-        difference = difference.reshape(*drawn.shape[:2], -1)
-        # At most 256 samples x 3 channels x 255**2: well inside of 32 bits.
-        costs: Ints = np.einsum("nkx,nkx->nk", difference, difference).astype(np.int64)
+        offsets = down * self.width + right
+        strips = np.ascontiguousarray(laid[:, down, right])
+        costs = np.empty(drawn.shape, np.int64)
+        for index, (row, column) in enumerate(zip(rows, columns, strict=True)):
+            patches, strip = self.source.take(drawn[index, :, None] + offsets), strips[index]
+            if row == 0 or column == 0:
+                # A first row has no overlap above, a first column none to its left.
+                unused = (is_top & (row == 0)) | (is_left & (column == 0))
+                patches[:, unused], strip[unused] = 0, 0
+            # Sorted by cost, with the index of each; at most 256 x 3 x 255**2, well inside of 32 bits.
+            sorted_costs, which = cv2.batchDistance(
+                strip[None].view(np.uint8),
+                patches.view(np.uint8),
+                cv2.CV_32S,
+                normType=cv2.NORM_L2SQR,
+                K=N_CANDIDATES,
+            )
+            costs[index, which[0]] = sorted_costs[0]
         costs[self._continues_neighbour(rows, columns, drawn)] = _REFUSED
         return costs
 
     def _continues_neighbour(self, rows: Ints, columns: Ints, drawn: Ints) -> npt.NDArray[np.bool_]:
         tolerance = max(4, self.cell_px // 4)
-        copies = np.zeros(drawn.shape[:2], bool)
-        for di, dj in ((0, -1), (-1, -1), (-1, 0), (-1, 1)):
-            i, j = rows + di, columns + dj
-            known = (i >= 0) & (j >= 0) & (j < self.n_cells)
-            neighbour = self.placed[np.where(known, i, 0), np.where(known, j, 0)]
-            natural = neighbour - np.array([di, dj]) * self.cell_px
-            near = (np.abs(drawn - natural[:, None]) <= tolerance).all(-1)
-            copies |= near & known[:, None]
+        y, x = np.divmod(drawn, self.width)
+        i, j = rows + _NEIGHBOURS[:, :1], columns + _NEIGHBOURS[:, 1:]
+        known = (i >= 0) & (j >= 0) & (j < self.n_cells)
+        neighbour = self.placed[np.where(known, i, 0), np.where(known, j, 0)]
+        natural = neighbour - _NEIGHBOURS[:, None] * self.cell_px
+        near = np.abs(y - natural[..., :1]) <= tolerance
+        near &= np.abs(x - natural[..., 1:]) <= tolerance
+        copies: npt.NDArray[np.bool_] = (near & known[..., None]).any(0)
         return copies
 
-    def _stitch(self, rows: Ints, columns: Ints, chosen: Ints) -> None:
-        size = np.arange(self.patch_px)
-        ys, xs = size[None, :, None], size[None, None, :]
-        at = (rows[:, None, None] * self.cell_px + ys, columns[:, None, None] * self.cell_px + xs)
-        patches = self.source[chosen[:, 0, None, None] + ys, chosen[:, 1, None, None] + xs]
-        o = self.overlap
-        left = _squares(patches[:, :, :o], self.canvas[at[0], at[1][:, :, :o]])
-        top = _squares(patches[:, :o, :], self.canvas[at[0][:, :o], at[1]]).transpose(0, 2, 1)
-        cuts = min_cut(np.concatenate([left, top]))
+    def _stitch(self, rows: Ints, columns: Ints, laid: Words) -> None:
+        placed = self.placed[rows, columns]
+        patches = self.source_patches[placed[:, 0], placed[:, 1]]
+        # The strips on the left, and those on the top, turned.
+        strips, laid_strips = (
+            np.concatenate([of[:, :, : self.overlap], of[:, : self.overlap].transpose(0, 2, 1)])
+            for of in (patches, laid)
+        )
+        cuts = min_cut(_squares(strips, laid_strips))
         left_cut = np.where(columns[:, None] > 0, cuts[: len(rows)], 0)
         top_cut = np.where(rows[:, None] > 0, cuts[len(rows) :], 0)
-        new = (xs >= left_cut[:, :, None]) & (ys >= top_cut[:, None, :])
-        index = rows * self.n_cells + columns
+        size = np.arange(self.patch_px)
+        new = (size >= left_cut[:, :, None]) & (size[:, None] >= top_cut[:, None, :])
         # Patches of one wave do not overlap each other, so all of them are written at once.
-        wave, y, x = np.nonzero(new)
-        y_at, x_at = rows[wave] * self.cell_px + y, columns[wave] * self.cell_px + x
-        self.canvas[y_at, x_at] = patches[wave, y, x]
-        self.owner[y_at, x_at] = index[wave]
+        self.canvas_patches[rows, columns] = np.where(new, patches, laid)
+        index = (rows * self.n_cells + columns).astype(np.int32)
+        self.owner_patches[rows, columns] = np.where(
+            new, index[:, None, None], self.owner_patches[rows, columns]
+        )
 
 
-def _squares(a: Image, b: Image) -> Ints:
-    difference = a.astype(np.int32) - b.astype(np.int32)
-    squares: Ints = np.einsum("nyxc,nyxc->nyx", difference, difference).astype(np.int64)
+def _different_enough(cell_px: int, max_share: float) -> npt.NDArray[np.bool_]:
+    """Return which places around a cell share no more than allowed with it, the cell's in the middle."""
+    reach = np.arange(cell_px)
+    shared = (cell_px - reach)[:, None] * (cell_px - reach)[None, :]
+    alike = shared > max_share * cell_px**2
+    n = max(1, int(alike[0].sum()))
+    quarter = ~alike[:n, :n]
+    half = np.concatenate([quarter[:0:-1], quarter])
+    return np.concatenate([half[:, :0:-1], half], axis=1)
+
+
+def _squares(a: Words, b: Words) -> npt.NDArray[np.int32]:
+    """Return the squared differences of contiguous (n, H, W) pixels."""
+    difference = a[..., None].view(np.uint8).astype(np.int32) - b[..., None].view(np.uint8)
+    squares: npt.NDArray[np.int32] = np.einsum("nyxc,nyxc->nyx", difference, difference)
     return squares
 
 
-def min_cut(costs: Ints) -> Ints:
-    """Return the column of the cheapest top-to-bottom path through each (n, H, W) int64 strip, as (n, H).
+def min_cut(costs: npt.NDArray[np.integer]) -> Ints:
+    """Return the column of the cheapest top-to-bottom path through each (n, H, W) strip, as (n, H).
 
-    From one row to the next a path moves by at most one column; ties go to the leftmost.
+    From one row to the next a path moves by at most one column; ties go to the leftmost. No path may cost
+    2**30 or more, which takes a strip of more than 5,000 rows of squared RGB differences.
     """
     n, height, width = costs.shape
-    total = np.full((n, height, width + 2), _REFUSED)
-    total[:, 0, 1:-1] = costs[:, 0]
-    for row in range(1, height):
-        above = total[:, row - 1]
-        best = np.minimum(np.minimum(above[:, :-2], above[:, 1:-1]), above[:, 2:])
-        total[:, row, 1:-1] = costs[:, row] + best
-    path = np.empty((n, height), np.int64)
-    path[:, -1] = total[:, -1, 1:-1].argmin(1)
-    which = np.arange(n)
-    steps = np.arange(3)
-    for row in range(height - 2, -1, -1):
-        column = path[:, row + 1]
-        near = total[which[:, None], row, column[:, None] + steps]
-        path[:, row] = column + near.argmin(1) - 1
-    return path
+    # The strips lie side by side in one line for each row, a wall before and after each of them.
+    padded = np.full((height, n, width + 1), _WALL)
+    padded[:, :, 1:] = costs.transpose(1, 0, 2)
+    total = np.full((height, n * (width + 1) + 1), _WALL)
+    total[:, :-1] = padded.reshape(height, -1)
+    left, middle, right = total[:-1, :-2], total[:-1, 1:-1], total[:-1, 2:]
+    best = np.empty(total.shape[1] - 2, np.int32)
+    for above_left, above, above_right, row in zip(left, middle, right, total[1:, 1:-1], strict=True):
+        np.minimum(above_left, above, out=best)
+        np.minimum(best, above_right, out=best)
+        row += best
+    # Where the cheapest path to each pixel comes from: its place in the line above.
+    came_from = np.where(left <= np.minimum(middle, right), 0, np.where(middle <= right, 1, 2))
+    came_from += np.arange(len(best)) - 1
+    starts = np.arange(n) * (width + 1)
+    path = np.empty((height, n), np.int64)
+    path[-1] = total[-1, :-1].reshape(n, width + 1)[:, 1:].argmin(1) + starts
+    for row_index in range(height - 2, -1, -1):
+        path[row_index] = came_from[row_index].take(path[row_index + 1])
+    columns: Ints = (path - starts).T
+    return columns
 
 
 def _strip_offsets(

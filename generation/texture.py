@@ -12,11 +12,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from data_manifests.errors import CuebenchError
 from generation.outcome import Unavailable
-from generation.quilting import Quilt, Random, lay_quilt, overlap_px
+from generation.quilting import Random, lay_quilt, overlap_px
 from generation.texture_origin import OriginMap
 from generation.texture_patches import inside_positions, typical_positions
-from generation.texture_quality import max_shared_share, texture_quality
-from generation.texture_source import TextureSource, crop_source, erode_mask
+from generation.texture_quality import texture_quality
+from generation.texture_source import TextureSource, crop_source, erode_mask, flatten_light
 
 Image = npt.NDArray[np.uint8]
 Mask = npt.NDArray[np.bool_]
@@ -81,7 +81,7 @@ def render_texture(
     Raises
     ------
     CuebenchError
-        If the arrays do not fit together or the side is no multiple of the grid.
+        If the arrays do not fit together, the grid is too small or the side is no multiple of it.
     """
     _check(image, mask, side_px, grid)
     eroded = erode_mask(mask)
@@ -91,10 +91,8 @@ def render_texture(
     found = render(image, eroded, grid, side_px // grid, Random(seed), params)
     if isinstance(found, Unavailable):
         return found
-    source, quilt, overlap = found
-    origin = OriginMap(quilt.positions, quilt.owner, source.box, source.inside.shape, overlap)
-    quality = texture_quality(quilt.image, origin, mask, eroded, source.scale)
-    return TextureCue(quilt.image, origin, quality)
+    source, pixels, origin = found
+    return TextureCue(pixels, origin, texture_quality(pixels, origin, mask, eroded, source.scale))
 
 
 def _check(image: Image, mask: Mask, side_px: int, grid: int) -> None:
@@ -102,6 +100,8 @@ def _check(image: Image, mask: Mask, side_px: int, grid: int) -> None:
         raise CuebenchError(f"image: expected (H, W, 3) uint8, got {image.shape} {image.dtype}")
     if mask.shape != image.shape[:2] or mask.dtype != np.bool_:
         raise CuebenchError(f"mask: expected {image.shape[:2]} bool, got {mask.shape} {mask.dtype}")
+    if grid < 2:
+        raise CuebenchError(f"grid: expected at least 2 cells a side, got {grid}")
     if side_px % grid or side_px // grid < 4:
         raise CuebenchError(
             f"a grid of {grid} cells needs a side that is a multiple of {grid} and at least {4 * grid} px, "
@@ -111,24 +111,27 @@ def _check(image: Image, mask: Mask, side_px: int, grid: int) -> None:
 
 def _quilt(
     image: Image, eroded: Mask, grid: int, cell_px: int, random: Random, params: TextureParams
-) -> tuple[TextureSource, Quilt, int] | Unavailable:
-    overlap = overlap_px(cell_px)
+) -> tuple[TextureSource, Image, OriginMap] | Unavailable:
+    overlap, needed = overlap_px(cell_px), _WORTH_TRYING * grid * grid
+    sigma_px = max(cell_px / 2, params.flatten_share * grid * cell_px)
     most = 0
     for scale in _scales(eroded, grid, cell_px, params):
-        source = crop_source(
-            image, eroded, scale, max(cell_px / 2, params.flatten_share * grid * cell_px), params.flatten
-        )
+        source = crop_source(image, eroded, scale)
+        n_inside = int(np.count_nonzero(inside_positions(source.inside, cell_px + overlap)))
+        most = max(most, n_inside)
+        if n_placeable(n_inside, cell_px, _PLACED_SHARES[0]) < needed:
+            continue
+        source = flatten_light(source, sigma_px, params.flatten)
         positions = typical_positions(source.image, source.inside, cell_px + overlap, params.keep_share)
-        most = max(most, len(positions))
         for share in _PLACED_SHARES:
-            if n_placeable(len(positions), cell_px, share) < _WORTH_TRYING * grid * grid:
+            if n_placeable(len(positions), cell_px, share) < needed:
                 break
             quilt = lay_quilt(source.image, positions, grid, cell_px, share, random)
             if quilt is None:
                 break
             origin = OriginMap(quilt.positions, quilt.owner, source.box, source.inside.shape, overlap)
-            if max_shared_share(origin) <= MAX_SHARED_SHARE:
-                return source, quilt, overlap
+            if origin.sharing.largest_share <= MAX_SHARED_SHARE:
+                return source, quilt.image, origin
     return Unavailable(
         "grid_unavailable",
         f"{grid * grid} different cells of {cell_px} px need more texture than there is inside of the mask "
@@ -173,10 +176,10 @@ def _shuffle(
     cell_px: int,
     random: Random,
     params: TextureParams,  # noqa: ARG001
-) -> tuple[TextureSource, Quilt, int] | Unavailable:
+) -> tuple[TextureSource, Image, OriginMap] | Unavailable:
     """Draw crops with replacement from a canvas no larger than the cue (REFINED-BIAS, as published)."""
     scale = min(1.0, grid * cell_px / max(eroded.shape))
-    source = crop_source(image, eroded, scale, cell_px, 0.0)
+    source = crop_source(image, eroded, scale)
     places = np.argwhere(inside_positions(source.inside, cell_px)).astype(np.int64)
     if len(places) == 0:
         return Unavailable("grid_unavailable", f"no square of {cell_px} px lies inside of the mask")
@@ -184,4 +187,4 @@ def _shuffle(
     cells = np.arange(grid * grid).reshape(grid, grid)
     owner = np.repeat(np.repeat(cells, cell_px, 0), cell_px, 1).astype(np.int64)
     origin = OriginMap(positions, owner, source.box, source.inside.shape, 0)
-    return source, Quilt(source.image[origin.working_pixels()], positions, owner), 0
+    return source, source.image[origin.working_pixels()], origin

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
+import cv2
 import numpy as np
 import numpy.typing as npt
+
+from generation.texture_sharing import Sharing, count_shared
 
 Ints = npt.NDArray[np.int64]
 
@@ -39,36 +43,50 @@ class OriginMap:
         squares: Ints = index[:, None] * n + index[None, :]
         return squares
 
+    @cached_property
+    def sharing(self) -> Sharing:
+        """The working pixels that each two squares of the grid both show."""
+        rows, columns = self.working_pixels()
+        return count_shared(rows * self.working[1] + columns, self.squares(), len(self.positions))
+
     def working_pixels(self) -> tuple[Ints, Ints]:
         """Return the row and the column in the working image of every pixel, each (S, S)."""
         side, n = self.owner.shape[0], self.n_cells
-        cell = side // n
-        y, x = np.mgrid[:side, :side]
-        rows = self.positions[self.owner, 0] + y - (self.owner // n) * cell + self.overlap
-        columns = self.positions[self.owner, 1] + x - (self.owner % n) * cell + self.overlap
-        return rows, columns
+        cells, along = np.arange(n * n), np.arange(side)
+        from_row = self.positions[:, 0] - cells // n * (side // n) + self.overlap
+        from_column = self.positions[:, 1] - cells % n * (side // n) + self.overlap
+        return from_row[self.owner] + along[:, None], from_column[self.owner] + along
 
     def photograph_boxes(self) -> tuple[Ints, Ints, Ints, Ints]:
         """Return top, left, bottom and right (exclusive) of what every pixel shows of the photograph.
 
         In pixels of the upright photograph, each (S, S); a box of one pixel where nothing was reduced.
         """
-        top, left, height, width = self.box
         rows, columns = self.working_pixels()
+        top, bottom, left, right = self._edges()
+        return top[rows], left[columns], bottom[rows], right[columns]
+
+    def _edges(self) -> tuple[Ints, Ints, Ints, Ints]:
+        """Return top and bottom of every row of the working image, left and right of every column."""
+        top, left, height, width = self.box
         high, wide = self.working
+        rows, columns = np.arange(high + 1) * height, np.arange(wide + 1) * width
         return (
-            top + rows * height // high,
-            left + columns * width // wide,
-            top - (-(rows + 1) * height // high),
-            left - (-(columns + 1) * width // wide),
+            top + rows[:-1] // high,
+            top - (-rows[1:] // high),
+            left + columns[:-1] // wide,
+            left - (-columns[1:] // wide),
         )
 
     def n_outside(self, inside: npt.NDArray[np.bool_]) -> int:
         """Return how many pixels show any of the photograph outside of an (H, W) bool mask."""
-        total = np.pad(np.cumsum(np.cumsum(inside, 0, dtype=np.int64), 1), ((1, 0), (1, 0)))
-        top, left, bottom, right = self.photograph_boxes()
-        covered = total[bottom, right] - total[top, right] - total[bottom, left] + total[top, left]
-        return int((covered != (bottom - top) * (right - left)).sum())
+        total = cv2.integral(inside.astype(np.uint8))
+        top, bottom, left, right = self._edges()
+        covered = (
+            total[bottom][:, right] - total[top][:, right] - total[bottom][:, left] + total[top][:, left]
+        )
+        is_outside = covered != (bottom - top)[:, None] * (right - left)
+        return int(np.count_nonzero(is_outside[self.working_pixels()]))
 
     def arrays(self) -> dict[str, npt.NDArray[np.generic]]:
         """Return the map as small arrays, for storage."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import cv2
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
+from scipy.spatial import cKDTree
 
 from generation.texture_origin import OriginMap
 
@@ -24,7 +23,7 @@ TEXTURE_QUALITY = {
     "silhouette_correlation": "largest |Pearson r| of the 32x32 low-pass with the 32x32 mask, over 8 poses",
     "copy_share": "share of neighbouring cells that continue each other in the photograph within 3 px",
     "max_shared_share": "largest share of its pixels that a square of the grid has in common with another",
-    "reassembly_share": "share of the cells in the largest group linked by shared pieces (1/8 of a cell)",
+    "reassembly_share": "share of the cells in the largest group linked by shared pieces (1/8 of a cell) or edges",
     "unique_cell_share": "share of cells with a place of their own in the photograph",
     "n_outside_px": "pixels that show anything outside of the eroded mask",
     "native_scale": "cue pixels per photograph pixel",
@@ -35,69 +34,57 @@ _POSE_SIDE_PX = 32
 _N_BLOCKS = 8
 
 
-@dataclass(frozen=True)
-class _Sharing:
-    """What cells have in common: pairs of cells with the number of photograph pixels both show."""
-
-    first: npt.NDArray[np.int64]
-    second: npt.NDArray[np.int64]
-    n_px: npt.NDArray[np.int64]
-    cell_px: npt.NDArray[np.int64]
-
-
 def texture_quality(
     image: Image, origin: OriginMap, mask: Mask, eroded: Mask, scale: float
 ) -> dict[str, float]:
     """Return every quality number of an (S, S, 3) uint8 cue; the (H, W) masks are those of the photograph."""
-    grey = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY).astype(np.float64)
-    sharing = _sharing(origin)
+    grey = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY).astype(np.uint8, copy=False)
+    levels = grey.astype(np.float64)
     return {
         "seam_ratio": seam_ratio(grey, origin.n_cells),
         "cut_ratio": cut_ratio(grey, origin.owner),
-        "low_pass_share": low_pass_share(grey),
-        "contrast_std": float(grey.std()),
-        "silhouette_correlation": silhouette_correlation(grey, mask),
+        "low_pass_share": low_pass_share(levels),
+        "contrast_std": float(levels.std()),
+        "silhouette_correlation": silhouette_correlation(levels, mask),
         "copy_share": copy_share(origin),
-        "max_shared_share": _max_shared_share(sharing),
-        "reassembly_share": _reassembly_share(sharing),
+        "max_shared_share": origin.sharing.largest_share,
+        "reassembly_share": reassembly_share(origin),
         "unique_cell_share": len(np.unique(origin.positions, axis=0)) / len(origin.positions),
         "n_outside_px": float(origin.n_outside(eroded)),
         "native_scale": scale,
     }
 
 
-def max_shared_share(origin: OriginMap) -> float:
-    """Return the largest share of its pixels that a cell has in common with another one."""
-    return _max_shared_share(_sharing(origin))
-
-
-def seam_ratio(grey: Grey, n_cells: int) -> float:
+def seam_ratio(grey: Image, n_cells: int) -> float:
     """Return the mean gradient across the lines of the grid over the mean gradient elsewhere; 1: no grid.
 
-    Measured on an (S, S) grey image; a constant one has the ratio 1.
+    Measured on an (S, S) uint8 image; a constant one has the ratio 1.
     """
     cell = grey.shape[0] // n_cells
-    on, off = [], []
-    for steps in (np.abs(np.diff(grey, axis=1)), np.abs(np.diff(grey, axis=0)).T):
-        is_seam = np.zeros(steps.shape[1], bool)
-        is_seam[cell - 1 :: cell] = True
-        on.append(steps[:, is_seam].ravel())
-        off.append(steps[:, ~is_seam].ravel())
-    return _ratio(np.concatenate(on), np.concatenate(off))
+    across, along = _gradients(grey)
+    return _ratio((across, along), (across[:, cell - 1 :: cell], along[cell - 1 :: cell]))
 
 
-def cut_ratio(grey: Grey, owner: npt.NDArray[np.int64]) -> float:
+def cut_ratio(grey: Image, owner: npt.NDArray[np.int64]) -> float:
     """Return the mean gradient across the cuts between patches over the mean gradient elsewhere."""
-    across, along = np.abs(np.diff(grey, axis=1)), np.abs(np.diff(grey, axis=0))
-    cut_across, cut_along = np.diff(owner, axis=1) != 0, np.diff(owner, axis=0) != 0
-    on = np.concatenate([across[cut_across], along[cut_along]])
-    return _ratio(on, np.concatenate([across[~cut_across], along[~cut_along]]))
+    across, along = _gradients(grey)
+    cuts = across[owner[:, 1:] != owner[:, :-1]], along[owner[1:] != owner[:-1]]
+    return _ratio((across, along), cuts)
 
 
-def _ratio(on: Grey, off: Grey) -> float:
-    if on.size == 0 or off.size == 0 or off.mean() == 0:
+def _gradients(grey: Image) -> tuple[Image, Image]:
+    across, along = cv2.absdiff(grey[:, 1:], grey[:, :-1]), cv2.absdiff(grey[1:], grey[:-1])
+    return across.astype(np.uint8, copy=False), along.astype(np.uint8, copy=False)
+
+
+def _ratio(steps: tuple[Image, Image], on: tuple[Image, Image]) -> float:
+    """Return the mean of the steps on a line over the mean of all others; whole numbers, so exact."""
+    n_on, n_off = sum(part.size for part in on), sum(part.size for part in steps)
+    sum_on, sum_off = (sum(int(part.sum(dtype=np.int64)) for part in parts) for parts in (on, steps))
+    n_off, sum_off = n_off - n_on, sum_off - sum_on
+    if n_on == 0 or sum_off == 0:
         return 1.0
-    return float(on.mean() / off.mean())
+    return (sum_on / n_on) / (sum_off / n_off)
 
 
 def low_pass_share(grey: Grey) -> float:
@@ -139,38 +126,24 @@ def copy_share(origin: OriginMap) -> float:
     return n_copies / n_pairs
 
 
-def _sharing(origin: OriginMap) -> _Sharing:
-    """Count the photograph pixels that each two cells both show."""
-    rows, columns = origin.working_pixels()
-    n_cells = len(origin.positions)
-    # One entry for each pixel of the photograph and cell that shows it, pixel by pixel.
-    keys = np.sort(((rows * origin.working[1] + columns) * n_cells + origin.squares()).ravel())
-    keys = keys[np.concatenate([[True], keys[1:] != keys[:-1]])]
-    pixels, cells = np.divmod(keys, n_cells)
-    pairs = []
-    step = 1
-    while step < len(pixels) and (same := pixels[step:] == pixels[:-step]).any():
-        pairs.append(cells[:-step][same] * n_cells + cells[step:][same])
-        step += 1
-    pair, n_px = np.unique(np.concatenate(pairs) if pairs else np.empty(0, np.int64), return_counts=True)
-    return _Sharing(
-        first=pair // n_cells,
-        second=pair % n_cells,
-        n_px=n_px.astype(np.int64),
-        cell_px=np.bincount(cells, minlength=n_cells).astype(np.int64),
-    )
+def reassembly_share(origin: OriginMap) -> float:
+    """Return the share of the cells in the largest group that could be put together again, like a jigsaw.
 
-
-def _max_shared_share(sharing: _Sharing) -> float:
-    if len(sharing.n_px) == 0:
-        return 0.0
-    smaller = np.minimum(sharing.cell_px[sharing.first], sharing.cell_px[sharing.second])
-    return float((sharing.n_px / smaller).max())
-
-
-def _reassembly_share(sharing: _Sharing) -> float:
-    n_cells = len(sharing.cell_px)
-    linked = sharing.n_px * 8 * n_cells >= sharing.cell_px.sum()
-    links = (np.ones(int(linked.sum())), (sharing.first[linked], sharing.second[linked]))
-    _, group = connected_components(coo_matrix(links, shape=(n_cells, n_cells)), directed=False)
+    Two cells are linked where they share a piece of the photograph as large as 1/8 of a cell, or where one
+    continues the other across a whole edge (to 1/16 of a cell, 3 px at most), wherever in the cue the two are.
+    """
+    sharing, n_cells = origin.sharing, len(origin.positions)
+    cell = origin.owner.shape[0] // origin.n_cells
+    shared = sharing.n_px * 8 * n_cells >= sharing.cell_px.sum()
+    first, second = [sharing.first[shared]], [sharing.second[shared]]
+    places = cKDTree(origin.positions)
+    for step in ((0, cell), (cell, 0)):
+        # The nearest is enough: all that are as near share most of their pixels with it.
+        distance, nearest = places.query(origin.positions + np.array(step), p=np.inf)
+        continued = np.flatnonzero(distance <= min(_COPY_TOLERANCE_PX, cell // 16))
+        first.append(continued)
+        second.append(nearest[continued])
+    ends = (np.concatenate(first), np.concatenate(second))
+    links = coo_matrix((np.ones(len(ends[0])), ends), shape=(n_cells, n_cells))
+    _, group = connected_components(links, directed=False)
     return float(np.bincount(group).max() / n_cells)

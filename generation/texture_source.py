@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import cv2
 import numpy as np
@@ -16,13 +16,14 @@ MIN_EROSION_PX = 2
 FULL_FRAME_SHARE = 0.98
 _MIN_BLUR_SIGMA_PX = 6.0
 _CUBIC_REACH_PX = 2
+_LEVELS = np.arange(256, dtype=np.float32) / 255
 
 
 @dataclass(frozen=True)
 class TextureSource:
     """The crop around a mask, brought to the working scale.
 
-    `image` is (h, w, 3) uint8 with flattened illumination, `inside` (h, w) bool: pixels whose whole box in
+    `image` is (h, w, 3) uint8, `inside` (h, w) bool: pixels whose whole box in
     the photograph lies in the eroded mask. `box` is (top, left, height, width) of the crop in the photograph.
     """
 
@@ -48,22 +49,19 @@ def erode_mask(mask: Mask) -> Mask:
     return eroded.astype(bool)
 
 
-def crop_source(image: Image, eroded: Mask, scale: float, sigma_px: float, flatten: float) -> TextureSource:
-    """Return the crop around a non-empty eroded mask, resized by `scale` and flattened.
-
-    `sigma_px` is that of the illumination, in working pixels; `flatten` in [0, 1] is how much of it goes.
-    """
+def crop_source(image: Image, eroded: Mask, scale: float) -> TextureSource:
+    """Return the crop around a non-empty eroded mask, resized by `scale`."""
     rows, columns = np.flatnonzero(eroded.any(1)), np.flatnonzero(eroded.any(0))
     top, left = int(rows[0]), int(columns[0])
     height, width = int(rows[-1]) + 1 - top, int(columns[-1]) + 1 - left
     crop = np.ascontiguousarray(image[top : top + height, left : left + width])
-    inside = eroded[top : top + height, left : left + width]
+    inside = np.ascontiguousarray(eroded[top : top + height, left : left + width])
     if scale != 1:
         size = (max(1, round(width * scale)), max(1, round(height * scale)))
         interpolation = cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC
         crop = cv2.resize(crop, size, interpolation=interpolation).astype(np.uint8, copy=False)
         inside = _resize_mask(inside, size[1], size[0], 0 if scale < 1 else _CUBIC_REACH_PX)
-    return TextureSource(_flatten(crop, inside, sigma_px, flatten), inside, (top, left, height, width))
+    return TextureSource(crop, inside, (top, left, height, width))
 
 
 def _resize_mask(inside: Mask, height: int, width: int, reach_px: int) -> Mask:
@@ -71,12 +69,11 @@ def _resize_mask(inside: Mask, height: int, width: int, reach_px: int) -> Mask:
 
     What a pixel shows is its box in the photograph, and `reach_px` around it where pixels are interpolated.
     """
-    total = cv2.integral(inside.astype(np.uint8)).astype(np.int64)
+    total = cv2.integral(inside.astype(np.uint8))
     top, bottom = _boxes(height, inside.shape[0], reach_px)
     left, right = _boxes(width, inside.shape[1], reach_px)
-    counts = total[np.ix_(bottom, right)] - total[np.ix_(top, right)] - total[np.ix_(bottom, left)]
-    counts += total[np.ix_(top, left)]
-    whole: Mask = counts == (bottom - top)[:, None] * (right - left)[None, :]
+    bands = total[bottom] - total[top]
+    whole: Mask = bands[:, right] - bands[:, left] == (bottom - top)[:, None] * (right - left)
     return whole
 
 
@@ -87,18 +84,26 @@ def _boxes(n_px: int, n_native: int, reach_px: int) -> tuple[npt.NDArray[np.int6
     return first, last
 
 
-def _flatten(image: Image, inside: Mask, sigma_px: float, strength: float) -> Image:
-    """Take the masked low-pass away from the lightness, and 0.7 of as much from the colours."""
-    if strength == 0 or not inside.any():
-        return image
-    lab = cv2.cvtColor(image.astype(np.float32) / 255, cv2.COLOR_RGB2LAB).astype(np.float32, copy=False)
-    shares = np.array([strength, 0.7 * strength, 0.7 * strength], np.float32)
-    smooth = _masked_low_pass(lab, inside, sigma_px)
-    centre = np.median(lab[inside], axis=0).astype(np.float32)
-    flat = lab - shares * (smooth - centre)
-    rgb = cv2.cvtColor(flat, cv2.COLOR_LAB2RGB)
-    flattened: Image = np.rint(np.clip(rgb, 0, 1) * 255).astype(np.uint8)
-    return flattened
+def flatten_light(source: TextureSource, sigma_px: float, strength: float) -> TextureSource:
+    """Take the low-pass of the pixels inside away from the lightness, and 0.7 of as much from the colours.
+
+    `sigma_px` is that of the illumination, in working pixels; `strength` in [0, 1] is how much of it goes.
+    """
+    if strength == 0 or not source.inside.any():
+        return source
+    lab = cv2.cvtColor(cv2.LUT(source.image, _LEVELS), cv2.COLOR_RGB2LAB).astype(np.float32, copy=False)
+    smooth = _masked_low_pass(lab, source.inside, sigma_px)
+    centre = [np.median(plane[source.inside]) for plane in cv2.split(lab)]
+    # Rows of interleaved channels: NumPy is slow where the last axis has three elements.
+    height, width = source.inside.shape
+    lines, smooth_lines = lab.reshape(height, -1), smooth.reshape(height, -1)
+    smooth_lines -= np.tile(np.array(centre, np.float32), width)
+    smooth_lines *= np.tile(np.array([strength, 0.7 * strength, 0.7 * strength], np.float32), width)
+    lines -= smooth_lines
+    rgb = cv2.cvtColor(lab, cv2.COLOR_LAB2RGB)
+    np.clip(rgb, 0, 1, out=rgb)
+    flattened = cv2.convertScaleAbs(rgb, alpha=255).astype(np.uint8, copy=False)
+    return replace(source, image=flattened)
 
 
 def _masked_low_pass(
@@ -108,8 +113,9 @@ def _masked_low_pass(
     height, width = inside.shape
     step = max(1.0, sigma_px / _MIN_BLUR_SIGMA_PX)
     size = (max(1, round(width / step)), max(1, round(height / step)))
-    weight = inside.astype(np.float32)
-    weighted = np.dstack([values * weight[..., None], weight])
+    # The fourth channel is 1 inside: the weights.
+    weighted = cv2.cvtColor(values, cv2.COLOR_RGB2RGBA)
+    weighted = cv2.bitwise_and(weighted, weighted, mask=inside.astype(np.uint8))
     blurred = cv2.GaussianBlur(
         cv2.resize(weighted, size, interpolation=cv2.INTER_AREA),
         (0, 0),

@@ -1,0 +1,302 @@
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+import pytest
+from pydantic import ValidationError
+
+from data_manifests.errors import CuebenchError
+from generation.outcome import Unavailable
+from generation.quilting import Quilt, lay_quilt
+from generation.texture import TextureCue, TextureParams, n_placeable, render_texture
+from generation.texture_patches import inside_positions, typical_positions
+from generation.texture_quality import TEXTURE_QUALITY
+from generation.texture_source import crop_source, erode_mask, flatten_light
+
+Pixels = npt.NDArray[np.uint8]
+Mask = npt.NDArray[np.bool_]
+QUILT, SHUFFLE = TextureParams(), TextureParams(method="shuffle")
+
+
+def noise(mask: Mask, seed: int = 1, sigma_px: float = 1.2) -> Pixels:
+    raw = np.random.Generator(np.random.PCG64(seed)).integers(0, 256, (*mask.shape, 3), np.uint8)
+    soft = cv2.GaussianBlur(raw, (0, 0), sigma_px).astype(np.float64)
+    return np.clip(128 + 3 * (soft - 128), 0, 255).astype(np.uint8)
+
+
+def disk(side_px: int, radius_px: int) -> Mask:
+    blank = np.zeros((side_px, side_px), np.uint8)
+    return np.asarray(cv2.circle(blank, (side_px // 2, side_px // 2), radius_px, 1, -1) > 0)
+
+
+def ring(side_px: int, radius_px: int, width_px: int) -> Mask:
+    return disk(side_px, radius_px) & ~disk(side_px, radius_px - width_px)
+
+
+def render(
+    image: Pixels,
+    mask: Mask,
+    side_px: int = 128,
+    grid: int = 8,
+    seed: int = 0,
+    params: TextureParams = QUILT,
+) -> TextureCue:
+    cue = render_texture(image, mask, side_px, grid, seed, params)
+    assert isinstance(cue, TextureCue), cue
+    return cue
+
+
+# The last number says how many cue pixels show one of the photograph: native, enlarged, reduced.
+CASES = [
+    pytest.param(disk(300, 90), 8, QUILT, 1.0, id="native"),
+    pytest.param(disk(300, 60), 8, QUILT, 1.25, id="enlarged"),
+    pytest.param(disk(500, 235), 16, QUILT, 0.28, id="reduced"),
+    pytest.param(disk(420, 200), 2, QUILT, 0.55, id="large cells"),
+    pytest.param(ring(420, 200, 32), 16, QUILT, 1.0, id="thin ring"),
+    pytest.param(disk(300, 120), 8, SHUFFLE, 0.5, id="shuffle"),
+]
+
+
+@pytest.mark.parametrize(("mask", "grid", "params", "scale"), CASES)
+def test_every_cue_pixel_comes_from_inside_of_the_eroded_mask(
+    mask: Mask, grid: int, params: TextureParams, scale: float
+) -> None:
+    cue, eroded = render(noise(mask), mask, grid=grid, params=params), erode_mask(mask)
+    assert cue.image.shape == (128, 128, 3)
+    assert set(cue.quality) == set(TEXTURE_QUALITY)
+    assert all(np.isfinite(value) for value in cue.quality.values())
+    assert cue.quality["native_scale"] == pytest.approx(scale, rel=0.35)
+    assert cue.quality["n_outside_px"] == 0
+    top, left, bottom, right = cue.origin.photograph_boxes()
+    for corner in ((top, left), (top, right - 1), (bottom - 1, left), (bottom - 1, right - 1)):
+        assert eroded[corner].all()
+
+
+@pytest.mark.parametrize(("mask", "grid", "params", "scale"), CASES)
+@pytest.mark.parametrize("outside", ["black", "other noise"])
+def test_nothing_outside_of_the_eroded_mask_moves_a_byte(
+    mask: Mask, grid: int, params: TextureParams, scale: float, outside: str
+) -> None:
+    image = noise(mask)
+    other = np.zeros_like(image) if outside == "black" else noise(mask, seed=77)
+    altered = np.where(erode_mask(mask)[..., None], image, other)
+    first, second = (render(pixels, mask, grid=grid, params=params) for pixels in (image, altered))
+    np.testing.assert_array_equal(second.image, first.image)
+    assert second.quality == first.quality
+
+
+@pytest.mark.parametrize("params", [QUILT, SHUFFLE])
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_same_arguments_give_the_same_bytes_with_any_number_of_threads(
+    params: TextureParams, n_threads: int
+) -> None:
+    mask, before = disk(300, 120), cv2.getNumThreads()
+    first = render(noise(mask), mask, params=params)
+    cv2.setNumThreads(n_threads)
+    try:
+        again, other = (render(noise(mask), mask, seed=seed, params=params) for seed in (0, 1))
+    finally:
+        cv2.setNumThreads(before)
+    np.testing.assert_array_equal(again.image, first.image)
+    np.testing.assert_array_equal(again.origin.positions, first.origin.positions)
+    assert again.quality == first.quality
+    assert not np.array_equal(other.image, first.image)
+
+
+# With the grid of 4 and the seed 5, seams move more than half of a cell into another at the first try.
+@pytest.mark.parametrize(("grid", "seed"), [(4, 0), (4, 5), (8, 0), (8, 1), (16, 0)])
+def test_nothing_is_copied_from_a_neighbour_and_no_two_cells_share_more_than_half(
+    grid: int, seed: int
+) -> None:
+    mask = disk(360, 150)
+    quality = render(noise(mask), mask, grid=grid, seed=seed).quality
+    assert quality["copy_share"] == 0
+    assert 0 < quality["max_shared_share"] <= 0.5
+    assert quality["unique_cell_share"] == 1
+
+
+def test_seams_are_hard_in_a_shuffle_and_gone_in_a_quilt() -> None:
+    mask = np.ones((400, 400), bool)
+    smooth = noise(mask, sigma_px=5)
+    shuffled, quilted = (render(smooth, mask, params=params).quality for params in (SHUFFLE, QUILT))
+    assert shuffled["seam_ratio"] > 1.5
+    assert shuffled["cut_ratio"] == shuffled["seam_ratio"]
+    assert quilted["seam_ratio"] < 1.3
+
+
+def test_a_shuffle_shows_square_crops_of_the_reduced_photograph() -> None:
+    mask = np.ones((400, 400), bool)
+    image, side_px, grid = noise(mask), 200, 8
+    cue = render(image, mask, side_px, grid, params=SHUFFLE)
+    reduced = cv2.resize(image, (side_px, side_px), interpolation=cv2.INTER_AREA)
+    for (i, j), (y, x) in zip(np.ndindex(grid, grid), cue.origin.positions.tolist(), strict=True):
+        cell = cue.image[i * 25 : i * 25 + 25, j * 25 : j * 25 + 25]
+        np.testing.assert_array_equal(cell, reduced[y : y + 25, x : x + 25])
+
+
+@pytest.mark.parametrize(
+    ("mask", "side_px", "grid", "params", "reason"),
+    [
+        (disk(300, 4), 128, 8, QUILT, "nothing of the mask is left after its edge was taken off"),
+        (
+            disk(300, 20),
+            128,
+            4,
+            QUILT,
+            r"16 different cells of 32 px need .* \(\d+ places for a patch\); use a larger",
+        ),
+        (ring(300, 140, 12), 128, 4, QUILT, r"\(0 places for a patch\)"),
+        (ring(300, 140, 12), 128, 4, SHUFFLE, "no square of 32 px lies inside of the mask"),
+    ],
+)
+def test_a_grid_that_cannot_be_served_is_an_outcome_with_its_reason(
+    mask: Mask, side_px: int, grid: int, params: TextureParams, reason: str
+) -> None:
+    found = render_texture(noise(mask), mask, side_px, grid, 0, params)
+    assert isinstance(found, Unavailable)
+    assert found.status == "grid_unavailable"
+    assert re.search(reason, found.detail)
+
+
+@pytest.mark.parametrize(
+    ("image", "mask", "side_px", "grid", "message"),
+    [
+        (
+            np.zeros((9, 9), np.uint8),
+            disk(9, 3),
+            64,
+            4,
+            r"image: expected \(H, W, 3\) uint8, got \(9, 9\) uint8",
+        ),
+        (np.zeros((9, 9, 4), np.uint8), disk(9, 3), 64, 4, r"got \(9, 9, 4\) uint8"),
+        (np.zeros((9, 9, 3), np.float32), disk(9, 3), 64, 4, r"got \(9, 9, 3\) float32"),
+        (
+            np.zeros((9, 9, 3), np.uint8),
+            disk(8, 3),
+            64,
+            4,
+            r"mask: expected \(9, 9\) bool, got \(8, 8\) bool",
+        ),
+        (np.zeros((9, 9, 3), np.uint8), np.ones((9, 9), np.uint8), 64, 4, r"got \(9, 9\) uint8"),
+        (np.zeros((9, 9, 3), np.uint8), disk(9, 3), 64, 1, "grid: expected at least 2 cells a side, got 1"),
+        (np.zeros((9, 9, 3), np.uint8), disk(9, 3), 65, 4, "multiple of 4 and at least 16 px, got 65"),
+        (np.zeros((9, 9, 3), np.uint8), disk(9, 3), 24, 8, "multiple of 8 and at least 32 px, got 24"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_refused(
+    image: Pixels, mask: Mask, side_px: int, grid: int, message: str
+) -> None:
+    with pytest.raises(CuebenchError, match=message):
+        render_texture(image, mask, side_px, grid, 0, QUILT)
+
+
+@pytest.mark.parametrize("wrong", [{"flatten": 1.5}, {"keep_share": 0}, {"spare": 0.5}, {"overlap": 3}])
+def test_parameters_out_of_range_or_unknown_are_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(ValidationError, match=next(iter(wrong))):
+        TextureParams.model_validate(wrong)
+
+
+def test_the_edge_taken_off_is_one_percent_of_the_diagonal_and_the_frame_counts_as_background() -> None:
+    mask = np.zeros((300, 400), bool)
+    mask[100:, 50:350] = True
+    eroded = erode_mask(mask)
+    expected = np.zeros_like(mask)
+    expected[105:295, 55:345] = True
+    np.testing.assert_array_equal(eroded, expected)
+
+
+def test_a_mask_that_fills_the_frame_keeps_its_edge() -> None:
+    assert erode_mask(np.ones((200, 300), bool)).all()
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.37, 0.8, 1.25, 1.9])
+def test_resizing_a_crop_counts_as_inside_only_what_shows_nothing_else(scale: float) -> None:
+    eroded = erode_mask(ring(200, 90, 60))
+    white = np.where(eroded[..., None], np.uint8(200), np.uint8(0)).repeat(3, axis=2)
+    source = crop_source(white, eroded, scale)
+    assert source.inside.shape == source.image.shape[:2]
+    assert source.scale == pytest.approx(scale, abs=0.01)
+    assert 0.3 < source.inside.mean() < eroded[eroded.any(1)][:, eroded.any(0)].mean() + 1e-9
+    assert (source.image[source.inside] == 200).all()
+
+
+def test_flattening_takes_a_gradient_of_light_away_and_leaves_the_texture() -> None:
+    mask = np.ones((240, 240), bool)
+    ramp = np.linspace(0.4, 1.2, 240)[None, :, None]
+    lit = np.clip(noise(mask, sigma_px=1) * ramp, 0, 255).astype(np.uint8)
+    flat = flatten_light(crop_source(lit, mask, 1.0), 12, 1.0).image
+    before, after = (np.ptp(image.mean((0, 2)).reshape(6, 40).mean(1)) for image in (lit, flat))
+    assert before > 60
+    assert after < 0.15 * before
+    assert flat[:, 100:140].std() > 0.8 * lit[:, 100:140].std()
+
+
+def test_no_flattening_leaves_every_pixel() -> None:
+    mask = disk(100, 40)
+    source = crop_source(noise(mask), mask, 1.0)
+    assert flatten_light(source, 12, 0.0) is source
+
+
+def test_patches_lie_wholly_inside() -> None:
+    inside = ring(60, 28, 14)
+    whole = inside_positions(inside, 7)
+    expected = [[inside[y : y + 7, x : x + 7].all() for x in range(54)] for y in range(54)]
+    np.testing.assert_array_equal(whole, expected)
+    assert inside_positions(inside, 61).shape == (0, 0)
+
+
+@pytest.mark.parametrize("patch_px", [7, 24])
+def test_patches_unlike_the_rest_are_left_out(patch_px: int) -> None:
+    mask = disk(200, 95)
+    image = noise(mask)
+    # An eye on a textured body: flat, red, in 4 % of it.
+    cv2.circle(image, (120, 90), 20, (250, 0, 0), -1)
+    eye = cv2.circle(np.zeros(mask.shape, np.uint8), (120, 90), 20, 1, -1) > 0
+    kept = typical_positions(image, mask, patch_px, 0.7)
+    of_eye = np.array([eye[y : y + patch_px, x : x + patch_px].mean() for y, x in kept])
+    assert len(kept) == pytest.approx(0.7 * inside_positions(mask, patch_px).sum(), rel=0.1)
+    assert of_eye.max() < 0.7
+    np.testing.assert_array_equal(kept, kept[np.lexsort((kept[:, 1], kept[:, 0]))])
+
+
+def test_every_patch_counts_as_typical_where_all_are_to_be_kept() -> None:
+    mask = disk(80, 35)
+    np.testing.assert_array_equal(
+        typical_positions(noise(mask), mask, 9, 1.0), np.argwhere(inside_positions(mask, 9))
+    )
+    assert len(typical_positions(noise(mask), mask, 75, 0.7)) == 0
+
+
+def test_places_end_at_the_density_of_random_packing() -> None:
+    # Cells of 1 px that may share nothing keep one place each; of 2 px sharing at most half of one, a cross of five.
+    assert n_placeable(1000, 1, 0.5) == pytest.approx(0.547 * 1000 * 4)
+    assert n_placeable(1000, 2, 0.49) == pytest.approx(0.547 * 1000 * 4 / 5)
+
+
+def test_a_photograph_is_enlarged_until_enough_typical_patches_are_found() -> None:
+    mask = disk(300, 66)
+    all_kept, few_kept = (
+        render(noise(mask), mask, params=TextureParams(keep_share=share)).quality for share in (1.0, 0.3)
+    )
+    assert all_kept["native_scale"] == 1
+    assert few_kept["native_scale"] > 1.2
+    assert few_kept["n_outside_px"] == 0
+
+
+def test_a_photograph_is_enlarged_where_a_quilt_runs_out_of_patches(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[bool] = []
+
+    def lay_and_note(source: Pixels, *arguments: Any) -> Quilt | None:
+        quilt = lay_quilt(source, *arguments)
+        ended.append(quilt is not None)
+        return quilt
+
+    monkeypatch.setattr("generation.texture.lay_quilt", lay_and_note)
+    mask = disk(300, 50)
+    cue = render(noise(mask), mask, params=TextureParams(keep_share=1.0))
+    assert ended == [False, True]
+    assert cue.quality["native_scale"] == pytest.approx(1.25, abs=0.01)
