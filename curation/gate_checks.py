@@ -122,7 +122,8 @@ def power_line(kappa: float, se: float | None, bound: float, level: float) -> st
     chance = pass_probability(kappa, se, bound, level)
     return (
         f"a set as good as this one passes {chance:.0%} of the time; with this many "
-        f"ratings (standard error {se:.4f}) {needs}: leave out the pictures that people agree on least, or ask more people"
+        f"ratings (standard error {se:.4f}) {needs}: leave out the pictures that people agree on least, or ask "
+        "more people"
     )
 
 
