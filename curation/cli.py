@@ -21,6 +21,9 @@ VERBS: dict[str, tuple[str, str]] = {
     "kappa": ("curation.kappa_command:kappa", "How well raters agree, with intervals."),
     "models": ("generation.models_command:models_group", "List, fetch and verify segmentation models."),
     "power": ("curation.power_command:power", "What a study of a size can show."),
+    "review": ("curation.review_commands:review_group", "Have people accept or reject cues, and pick masks."),
+    "study": ("curation.study_commands:study", "Have people say what cues show."),
+    "annotate": ("annotation_app.commands:annotate", "Start the app for reviewers and participants."),
 }
 
 

@@ -147,7 +147,7 @@ class Consent(Table):
 
 
 class Slot(Table):
-    """One row of a study's design: the trials of one participant, before anybody has taken them."""
+    """A place in a campaign: the trials of one participant before anybody has taken them, or one reviewer's seat."""
 
     __tablename__ = "slot"
     __table_args__ = (

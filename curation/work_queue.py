@@ -6,10 +6,10 @@ import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from sqlalchemy import Select, func, select
+from sqlalchemy import ColumnElement, Select, exists, func, or_, select
 
 from curation.database import Store
-from curation.tables import Assignment, CurrentAnswer, Event, EventReason, Item
+from curation.tables import Assignment, CampaignItem, CurrentAnswer, Event, EventReason, Item
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,10 @@ class Progress:
 def pending(
     store: Store, rater_id: int, campaign_id: int, limit: int, *, practice: bool = False
 ) -> list[Task]:
-    """Return the next tasks without an answer: in the order of the queue, those put off `later` at the end."""
+    """Return the next tasks without an answer: in the order of the queue, those put off `later` at the end.
+
+    Pictures that were made again since are left out: nobody should judge what will not go out.
+    """
     n_later = (
         select(Event.assignment_id, func.count().label("n_later"))
         .where(Event.rater_id == rater_id, Event.kind == "later")
@@ -52,7 +55,7 @@ def pending(
     query = (
         _tasks(rater_id, campaign_id, practice=practice)
         .outerjoin(n_later, n_later.c.assignment_id == Assignment.id)
-        .where(CurrentAnswer.assignment_id.is_(None))
+        .where(CurrentAnswer.assignment_id.is_(None), _not_retired())
         .order_by(Assignment.block, func.coalesce(n_later.c.n_later, 0), Assignment.position)
         .limit(limit)
     )
@@ -79,12 +82,23 @@ def progress(store: Store, rater_id: int, campaign_id: int) -> Progress:
     )
     standing = select(func.count()).select_from(Assignment).join(CurrentAnswer).where(*mine)
     today = datetime.now(UTC).date().isoformat()
+    open_or_done = or_(_not_retired(), Assignment.id.in_(select(CurrentAnswer.assignment_id)))
+    everything = select(func.count()).select_from(Assignment).where(*mine, open_or_done)
     with store.read() as session:
         return Progress(
             n_answered=session.scalar(standing) or 0,
-            n_total=session.scalar(select(func.count()).select_from(Assignment).where(*mine)) or 0,
+            n_total=session.scalar(everything) or 0,
             n_today=session.scalar(standing.where(CurrentAnswer.decided_at >= today)) or 0,
         )
+
+
+def _not_retired() -> ColumnElement[bool]:
+    return ~exists().where(
+        CampaignItem.campaign_id == Assignment.campaign_id,
+        CampaignItem.item_id == Assignment.item_id,
+        CampaignItem.role == Assignment.role,
+        CampaignItem.retired_at.is_not(None),
+    )
 
 
 def _tasks(
@@ -106,7 +120,7 @@ def _read(store: Store, query: Select[Assignment, Item, CurrentAnswer]) -> list[
     with store.read() as session:
         rows = session.execute(query).all()
         pks = [current.event_pk for _, _, current in rows if current is not None]
-        notes = dict(session.execute(select(Event.id, Event.note).where(Event.id.in_(pks))).tuples().all())
+        notes = dict(session.execute(select(Event.id, Event.note).where(Event.id.in_(pks))).all())
         reasons: dict[int, list[str]] = {}
         for pk, reason in session.execute(
             select(EventReason.event_pk, EventReason.reason).where(EventReason.event_pk.in_(pks))
