@@ -68,7 +68,7 @@ def cuebench() -> None:
     """Turn photographs into pure shape and texture cues.
 
     Results go to stdout, progress and messages to stderr. Exit codes: 0 done, or the check holds; 1 an
-    expected error, in one line; 2 usage; 3 the check ran and the answer is no.
+    expected error, in one line; 2 usage; 3 the check ran and the answer is no; 4 it can't be decided.
     """
 
 
