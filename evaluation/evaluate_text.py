@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from evaluation.evaluate import Evaluation
-from evaluation.sensitivity import Interval
+from evaluation.sensitivity import Interval, Sensitivity
 
 
 def evaluation_text(found: Evaluation, *, markdown: bool = False) -> str:
@@ -33,11 +35,11 @@ def evaluation_text(found: Evaluation, *, markdown: bool = False) -> str:
             str(cue.n),
             str(cue.n_ties),
         ]
-        for suffix, cues in (("", found.cues), (f" ({_n_restricted(found)} labels)", found.restricted))
+        for suffix, cues in _label_spaces(found)
         for kind, cue in cues.items()
     ]
     lines = [f"{found.label_space}, taxonomy {found.taxonomy}, ties {found.tie_rule}", ""]
-    lines += _table(head, rows, markdown=markdown)
+    lines += table_lines(head, rows, markdown=markdown)
     for kind, leaning in found.preferences.items():
         lines += ["", f"{kind} preference {leaning.value:.4f} ({_interval(leaning.ci)})"]
     for kind, cue in found.cues.items():
@@ -46,7 +48,7 @@ def evaluation_text(found: Evaluation, *, markdown: bool = False) -> str:
             [row.superclass, str(row.n), f"{row.sensitivity:.3f}", f"{row.top1:.3f}", f"{row.median_rank:g}"]
             for row in cue.per_class
         ]
-        lines += _table(
+        lines += table_lines(
             ["class", "images", "sensitivity", "top-1", "median rank"], class_rows, markdown=markdown
         )
         if cue.per_grid:
@@ -55,15 +57,20 @@ def evaluation_text(found: Evaluation, *, markdown: bool = False) -> str:
     return "\n".join(lines)
 
 
-def _n_restricted(found: Evaluation) -> int:
-    return next(iter(found.restricted.values())).n_labels
+def _label_spaces(found: Evaluation) -> list[tuple[str, Mapping[str, Sensitivity]]]:
+    spaces = [found.imagenet_1k] if found.has_more_than_1k else []
+    return [
+        ("", found.cues),
+        *((f" ({next(iter(cues.values())).n_labels} labels)", cues) for cues in [*spaces, found.restricted]),
+    ]
 
 
 def _interval(ci: Interval) -> str:
     return f"{ci.lower:.4f} to {ci.upper:.4f}"
 
 
-def _table(head: list[str], rows: list[list[str]], *, markdown: bool) -> list[str]:
+def table_lines(head: list[str], rows: list[list[str]], *, markdown: bool) -> list[str]:
+    """Return a table as lines of text or Markdown; the first column to the left, the others to the right."""
     if markdown:
         rule = ["---", *["---:"] * (len(head) - 1)]
         return ["| " + " | ".join(row) + " |" for row in [head, rule, *rows]]

@@ -18,8 +18,7 @@ from data_manifests.errors import CuebenchError
 FloatArray = npt.NDArray[np.float64]
 
 LEVEL = 0.95
-N_PERMUTATIONS = 10_000
-N_BOOTSTRAP = 2_000
+N_RESAMPLES = 10_000  # permutations; a fifth of it for bootstrap intervals
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
@@ -143,7 +142,7 @@ def correlate(
     y: Sequence[float],
     *,
     clusters: Sequence[str] | None = None,
-    n_permutations: int = N_PERMUTATIONS,
+    n_resamples: int = N_RESAMPLES,
     seed: int = 0,
 ) -> Correlation:
     """Return how two scores go together over models.
@@ -169,8 +168,8 @@ def correlate(
         )
         return Correlation(len(a), n_clusters, r, rho, tau, tuple(notes))
     rng = np.random.default_rng(seed)
-    orders = _permutations(groups, n_permutations, rng, notes)
-    samples = _bootstrap_indices(groups, rng)
+    orders = _permutations(groups, n_resamples, rng, notes)
+    samples = _bootstrap_indices(groups, n_resamples // 5, rng)
     pearson, spearman, kendall = (
         _coefficient(name, a, b, orders, samples) for name in ("pearson", "spearman", "kendall")
     )
@@ -181,48 +180,41 @@ def _cosine(u: FloatArray, v: FloatArray) -> float:
     return float((u * v).sum() / np.sqrt((u * u).sum() * (v * v).sum()))
 
 
-def _centred(values: FloatArray) -> FloatArray:
-    centred: FloatArray = values - values.mean()
-    return centred
-
-
-def _signs(values: FloatArray) -> FloatArray:
-    signs: FloatArray = np.sign(values[:, None] - values)
-    return signs
-
-
 def _coefficient(
-    name: str,
-    a: FloatArray,
-    b: FloatArray,
-    orders: list[npt.NDArray[np.intp]],
-    samples: list[npt.NDArray[np.intp]],
+    name: str, a: FloatArray, b: FloatArray, orders: npt.NDArray[np.intp], samples: list[npt.NDArray[np.intp]]
 ) -> Coefficient:
     """Return one coefficient: each is a cosine, of values, of ranks, or of the signs of all differences (tau-b)."""
-    if name == "kendall":
-        u, v = _signs(a), _signs(b)
-        p = float(stats.kendalltau(a, b).pvalue)
-        permuted = [_cosine(u, v[np.ix_(order, order)]) for order in orders]
-        drawn = [_cosine(u[np.ix_(rows, rows)], v[np.ix_(rows, rows)]) for rows in _varied(a, b, samples)]
-    else:
-        x, y = (a, b) if name == "pearson" else (stats.rankdata(a), stats.rankdata(b))
-        u, v = _centred(x), _centred(y)
-        p = float((stats.pearsonr if name == "pearson" else stats.spearmanr)(a, b).pvalue)
-        permuted = [_cosine(u, v[order]) for order in orders]
-        drawn = [_resampled(name, x[rows], y[rows]) for rows in _varied(a, b, samples)]
+    if name == "spearman":
+        a, b = stats.rankdata(a), stats.rankdata(b)
+    measure = stats.kendalltau if name == "kendall" else stats.pearsonr
+    u, v = _vector(name, a), _vector(name, b)
     value = _cosine(u, v)
-    as_extreme = sum(abs(other) >= abs(value) - 1e-12 for other in permuted)
+    permuted = np.concatenate([_vector(name, b[part]) @ u for part in np.array_split(orders, 20)])
+    as_extreme = int((np.abs(permuted) >= abs(u @ v) * (1 - 1e-12)).sum())
     if name == "pearson":
         lower, upper = fisher_interval(value, len(a))
     else:
+        drawn = [_resampled(name, a[rows], b[rows]) for rows in _varied(a, b, samples)]
         lower, upper = (float(q) for q in np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]))
-    return Coefficient(name, value, lower, upper, p, (as_extreme + 1) / (len(orders) + 1))
+    return Coefficient(
+        name, value, lower, upper, float(measure(a, b).pvalue), (as_extreme + 1) / (len(orders) + 1)
+    )
 
 
-def _resampled(name: str, x: FloatArray, y: FloatArray) -> float:
+def _vector(name: str, values: FloatArray) -> FloatArray:
+    """Return what the cosine is taken of, along the last axis: centred values, or the signs of all differences."""
+    if name != "kendall":
+        centred: FloatArray = values - values.mean(-1, keepdims=True)
+        return centred
+    i, j = np.triu_indices(values.shape[-1], 1)
+    signs: FloatArray = np.sign(values[..., i] - values[..., j])
+    return signs
+
+
+def _resampled(name: str, a: FloatArray, b: FloatArray) -> float:
     if name == "spearman":
-        x, y = stats.rankdata(x), stats.rankdata(y)
-    return _cosine(_centred(x), _centred(y))
+        a, b = stats.rankdata(a), stats.rankdata(b)
+    return _cosine(_vector(name, a), _vector(name, b))
 
 
 def _varied(
@@ -273,29 +265,28 @@ def _correlation_notes(a: FloatArray, b: FloatArray, n_clusters: int) -> list[st
 
 def _permutations(
     groups: npt.NDArray[np.str_], n: int, rng: np.random.Generator, notes: list[str]
-) -> list[npt.NDArray[np.intp]]:
+) -> npt.NDArray[np.intp]:
     names, sizes = np.unique(groups, return_counts=True)
-    if len(names) == len(groups):
-        return [rng.permutation(len(groups)) for _ in range(n)]
-    if (sizes == sizes[0]).all():
-        members = np.stack([np.flatnonzero(groups == name) for name in names])
-        orders = []
-        for _ in range(n):
-            order = np.empty(len(groups), np.intp)
-            order[members.ravel()] = members[rng.permutation(len(names))].ravel()
-            orders.append(order)
+    if (sizes == sizes[0]).all():  # whole clusters change places
+        members = np.argsort(groups, kind="stable").reshape(len(names), sizes[0])
+        orders = np.empty((n, len(groups)), np.intp)
+        orders[:, members.ravel()] = members[
+            rng.permuted(np.tile(np.arange(len(names)), (n, 1)), axis=1)
+        ].reshape(n, -1)
         return orders
     notes.append(
         "clusters of different sizes: the permutation moves single models, and its p value is too small"
     )
-    return [rng.permutation(len(groups)) for _ in range(n)]
+    return rng.permuted(np.tile(np.arange(len(groups)), (n, 1)), axis=1)
 
 
-def _bootstrap_indices(groups: npt.NDArray[np.str_], rng: np.random.Generator) -> list[npt.NDArray[np.intp]]:
+def _bootstrap_indices(
+    groups: npt.NDArray[np.str_], n: int, rng: np.random.Generator
+) -> list[npt.NDArray[np.intp]]:
     members = [np.flatnonzero(groups == name) for name in np.unique(groups)]
     return [
         np.concatenate([members[index] for index in rng.integers(0, len(members), len(members))])
-        for _ in range(N_BOOTSTRAP)
+        for _ in range(n)
     ]
 
 

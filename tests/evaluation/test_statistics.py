@@ -102,7 +102,7 @@ def test_families_are_corrected_for_their_number_and_keep_their_sign() -> None:
 
 def test_correlations_are_those_of_scipy_with_ties() -> None:
     x, y = [1, 2, 2, 3, 5, 4, 7, 7, 9, 1], [2, 1, 4, 3, 3, 6, 5, 8, 9, 0]
-    found = correlate(x, y, n_permutations=200)
+    found = correlate(x, y, n_resamples=200)
     assert found.pearson.value == pytest.approx(stats.pearsonr(x, y).statistic)
     assert found.spearman.value == pytest.approx(stats.spearmanr(x, y).statistic)
     assert found.kendall.value == pytest.approx(stats.kendalltau(x, y).statistic)
@@ -119,10 +119,10 @@ def test_the_permutation_agrees_with_theory_and_repeats_itself() -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=25)
     y = 0.4 * x + rng.normal(size=25)
-    found = correlate(x.tolist(), y.tolist(), n_permutations=2000)
+    found = correlate(x.tolist(), y.tolist(), n_resamples=2000)
     assert found.pearson.p is not None
     assert found.pearson.p_permutation == pytest.approx(found.pearson.p, abs=0.02)
-    assert correlate(x.tolist(), y.tolist(), n_permutations=2000) == found
+    assert correlate(x.tolist(), y.tolist(), n_resamples=2000) == found
 
 
 def test_variants_of_a_model_move_together() -> None:
@@ -130,14 +130,14 @@ def test_variants_of_a_model_move_together() -> None:
     centre = np.repeat(rng.normal(size=(2, 6)), 4, axis=1)
     x, y = centre + rng.normal(scale=0.05, size=(2, 24))
     clusters = [f"model {row // 4}" for row in range(24)]
-    apart = correlate(x.tolist(), y.tolist(), n_permutations=500)
-    together = correlate(x.tolist(), y.tolist(), clusters=clusters, n_permutations=500)
+    apart = correlate(x.tolist(), y.tolist(), n_resamples=500)
+    together = correlate(x.tolist(), y.tolist(), clusters=clusters, n_resamples=500)
     assert together.n_clusters == 6
     assert "24 models in 6 clusters of variants" in together.notes[-1]
     assert apart.pearson.p_permutation is not None
     assert together.pearson.p_permutation is not None
     assert together.pearson.p_permutation > apart.pearson.p_permutation
-    uneven = correlate(x.tolist(), y.tolist(), clusters=["a", *clusters[1:]], n_permutations=50)
+    uneven = correlate(x.tolist(), y.tolist(), clusters=["a", *clusters[1:]], n_resamples=50)
     assert any("clusters of different sizes" in note for note in uneven.notes)
 
 
@@ -149,7 +149,7 @@ def test_variants_of_a_model_move_together() -> None:
     ],
 )
 def test_correlations_that_do_not_exist_say_so(x: list[float], y: list[float], note: str) -> None:
-    found = correlate(x, y)
+    found = correlate(x, y, n_resamples=200)
     assert (found.pearson.value, found.kendall.p) == (None, None)
     assert note in found.notes[0]
 
@@ -157,7 +157,7 @@ def test_correlations_that_do_not_exist_say_so(x: list[float], y: list[float], n
 def test_few_models_are_noted() -> None:
     assert (
         "5 models: the interval is wide"
-        in correlate([1, 2, 3, 4, 5], [2, 1, 4, 3, 5], n_permutations=20).notes[0]
+        in correlate([1, 2, 3, 4, 5], [2, 1, 4, 3, 5], n_resamples=20).notes[0]
     )
 
 
