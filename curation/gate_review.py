@@ -49,7 +49,8 @@ def review_checks(
         "assign more overlap (`review assign`)",
     )
     yield _double_agreement(verdicts, rules.review, rules.level)
-    yield _known_bad(verdicts, rules.review, rules.level)
+    if rules.review.min_known_bad:
+        yield _known_bad(verdicts, rules.review, rules.level)
 
 
 def _double_agreement(verdicts: Sequence[VerdictRecord], review: Review, level: float) -> Check:

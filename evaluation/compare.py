@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from evaluation.scores import ScoreTable
-from evaluation.statistics import (
+from evaluation.model_statistics import (
     N_RESAMPLES,
     Correlation,
     FamilyEffect,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evaluation.compare import Comparison
 from evaluation.evaluate_text import table_lines
-from evaluation.statistics import Coefficient
+from evaluation.model_statistics import Coefficient
 
 
 def comparison_text(found: Comparison, *, markdown: bool = False) -> str:

@@ -147,9 +147,7 @@ def test_every_kind_of_file_gives_the_same_scores(suffix: str, tmp_path: Path) -
     files = source.file_names or ()
     path = tmp_path / f"logits.{suffix}"
     if suffix == "npz":
-        np.savez(
-            path, logits=source.logits, superclass=source.superclass, wnid=WNIDS, file_name=files
-        )
+        np.savez(path, logits=source.logits, superclass=source.superclass, wnid=WNIDS, file_name=files)
     elif suffix == "npy":
         np.save(path, source.logits)
         rows = [

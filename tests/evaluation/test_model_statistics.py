@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from data_manifests.errors import CuebenchError
-from evaluation.statistics import (
+from evaluation.model_statistics import (
     against_no_preference,
     correlate,
     family_effects,

@@ -1,0 +1,167 @@
+"""What a browser is told: built here alone, so that what may leave can be read in one place."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from sqlalchemy import select
+
+from curation.database import Store
+from curation.reasons import REASONS
+from curation.tables import Campaign, ClientSession, Item, MaskCandidate, Rater
+from curation.work_queue import Task, answered, pending, progress
+
+N_TASKS = 12  # tasks given ahead: 8 pictures loaded, and a few for answers on their way
+N_ANSWERED = 50  # own answers given back, for undo
+
+
+@dataclass(frozen=True)
+class StudyHooks:
+    """What only a study knows: the name of a participant's phase, and the feedback on a practice trial."""
+
+    phase: Callable[[Store, int], str]
+    feedback: Callable[[Store, int, str], str]
+
+
+NO_HOOKS = StudyHooks(phase=lambda _store, _rater_id: "", feedback=lambda _store, _rater_id, _assignment: "")
+
+
+@dataclass(frozen=True)
+class Tab:
+    """A browser tab: whose it is, in which campaign, and whether it is the newest and so may go on."""
+
+    session_id: str
+    rater_id: int
+    campaign_id: int
+    kind: str
+    takes_answers: bool
+    live: bool
+    withdrawn: bool
+    outbox_key: str
+
+
+def find_tab(store: Store, session_id: str) -> Tab | None:
+    """Return the tab of a session id, if there is one."""
+    query = (
+        select(ClientSession, Campaign, Rater)
+        .join(Campaign, Campaign.id == ClientSession.campaign_id)
+        .join(Rater, Rater.id == ClientSession.rater_id)
+        .where(ClientSession.id == session_id)
+    )
+    with store.read() as session:
+        row = session.execute(query).one_or_none()
+        if row is None:
+            return None
+        tab, campaign, rater = row
+        return Tab(
+            session_id=tab.id,
+            rater_id=rater.id,
+            campaign_id=campaign.id,
+            kind=campaign.kind,
+            takes_answers=campaign.state == "open",
+            live=tab.closed_reason is None,
+            withdrawn=rater.state == "withdrawn",
+            outbox_key=_outbox_key(rater.public_code, campaign.slug),
+        )
+
+
+def _outbox_key(public_code: str, slug: str) -> str:
+    """Return the name under which a browser keeps what is not sent yet: the same in every tab, and telling nothing."""
+    return hashlib.sha256(f"outbox\0{public_code}\0{slug}".encode()).hexdigest()[:24]
+
+
+def describe(
+    store: Store, tab: Tab, hooks: StudyHooks, *, n_tasks: int, without: frozenset[str], practice: bool
+) -> dict[str, Any]:
+    """Return the state of a tab: live, progress, phase (a study), and the next tasks.
+
+    Parameters
+    ----------
+    n_tasks : how many tasks at most
+    without : assignments that are left out: their answers are on their way
+    practice : whether the tab shows practice trials; where there are phases, the phase decides
+    """
+    phase = hooks.phase(store, tab.rater_id) if tab.kind == "study" else ""
+    if phase:
+        practice = phase == "practice"
+    tasks: list[Task] = []
+    if tab.live and tab.takes_answers and not tab.withdrawn and phase in {"", "practice", "trials", "break"}:
+        found = pending(store, tab.rater_id, tab.campaign_id, n_tasks + len(without), practice=practice)
+        tasks = [task for task in found if task.assignment not in without][:n_tasks]
+    return {
+        "live": tab.live,
+        "open": tab.takes_answers,
+        "phase": phase,
+        "progress": asdict(progress(store, tab.rater_id, tab.campaign_id)),
+        "tasks": _describe_tasks(store, tab, tasks),
+    }
+
+
+def describe_start(
+    store: Store, tab: Tab, hooks: StudyHooks, *, n_tasks: int, practice: bool
+) -> dict[str, Any]:
+    """Return the state of a tab that starts: with the own answers that an undo goes back to, and the reasons."""
+    state = describe(store, tab, hooks, n_tasks=n_tasks, without=frozenset(), practice=practice)
+    state["outbox_key"] = tab.outbox_key
+    state["kind"] = tab.kind
+    if tab.kind != "study":
+        mine = answered(store, tab.rater_id, tab.campaign_id, N_ANSWERED) if tab.live else []
+        state["answered"] = _describe_tasks(store, tab, mine)
+    if tab.kind == "review":
+        state["reasons"] = {kind: list(labels.items()) for kind, labels in REASONS.items()}
+    return state
+
+
+def _describe_tasks(store: Store, tab: Tab, tasks: Iterable[Task]) -> list[dict[str, Any]]:
+    """Return tasks as a browser gets them; a participant is told ids and options, nothing about the item."""
+    if tab.kind == "study":
+        return [
+            {"id": task.assignment, "item": task.item, "block": task.block, "choices": task.choices}
+            for task in tasks
+        ]
+    tasks = list(tasks)
+    details = _details(store, [task.item for task in tasks], with_candidates=tab.kind == "mask")
+    return [
+        {
+            "id": task.assignment,
+            "item": task.item,
+            "block": task.block,
+            "cue_kind": task.cue_kind,
+            "answer": task.answer,
+            "reasons": task.reasons,
+            "note": task.note,
+            **details[task.item],
+        }
+        for task in tasks
+    ]
+
+
+def _details(store: Store, names: list[str], *, with_candidates: bool) -> dict[str, dict[str, Any]]:
+    """Return what staff see beside a picture: the class that it is claimed to show, its size, its candidates."""
+    with store.read() as session:
+        items = list(session.scalars(select(Item).where(Item.public_id.in_(names))))
+        details: dict[str, dict[str, Any]] = {
+            item.public_id: {
+                "label": item.superclass,
+                "width": item.width,
+                "height": item.height,
+                "has_source": item.source_url is not None,
+            }
+            for item in items
+        }
+        if not with_candidates:
+            return details
+        of_item = {item.id: item.public_id for item in items}
+        query = (
+            select(MaskCandidate)
+            .where(MaskCandidate.item_id.in_(of_item))
+            .order_by(MaskCandidate.item_id, MaskCandidate.position)
+        )
+        for detail in details.values():
+            detail["candidates"] = []
+        for candidate in session.scalars(query):
+            details[of_item[candidate.item_id]]["candidates"].append(candidate.public_id)
+    return details

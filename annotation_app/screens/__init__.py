@@ -1,0 +1,1 @@
+"""The screens of the annotation app, one a module; `entry.py` chooses."""
