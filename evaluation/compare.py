@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from evaluation.scores import ScoreTable
 from evaluation.model_statistics import (
     N_RESAMPLES,
     Correlation,
@@ -16,6 +15,7 @@ from evaluation.model_statistics import (
     family_effects,
     one_sample,
 )
+from evaluation.scores import ScoreTable
 
 
 @dataclass(frozen=True)
