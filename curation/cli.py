@@ -12,7 +12,7 @@ from data_manifests.errors import CuebenchError
 
 # verb -> (module and name of its click command, the line that `cuebench --help` shows)
 VERBS: dict[str, tuple[str, str]] = {
-    "demo": ("generation.demo_command:demo", "The whole path on photographs that scikit-image ships."),
+    "demo": ("curation.demo_command:demo", "The whole path on photographs that scikit-image ships."),
     "compare": ("evaluation.compare_command:compare", "What the scores of several models say together."),
     "evaluate": ("evaluation.commands:evaluate", "How sensitive a model is to each cue."),
     "gallery": ("generation.commands:gallery", "Write the page that shows a run: gallery.html."),
@@ -22,6 +22,12 @@ VERBS: dict[str, tuple[str, str]] = {
     "kappa": ("curation.kappa_command:kappa", "How well raters agree, with intervals."),
     "models": ("generation.models_command:models_group", "List, fetch and verify segmentation models."),
     "power": ("curation.power_command:power", "What a study of a size can show."),
+    "release": (
+        "curation.release_commands:release",
+        "Publish the accepted cues of a run, if the gate lets them pass.",
+    ),
+    "takedown": ("curation.release_commands:takedown", "Take pictures out of a release, and say why."),
+    "verify": ("curation.verify_command:verify", "Whether a release is as it was made."),
     "review": ("curation.review_commands:review_group", "Have people accept or reject cues, and pick masks."),
     "study": ("curation.study_commands:study", "Have people say what cues show."),
     "annotate": ("annotation_app.commands:annotate", "Start the app for reviewers and participants."),
