@@ -13,6 +13,7 @@ from data_manifests.errors import CuebenchError
 # verb -> (module and name of its click command, the line that `cuebench --help` shows)
 VERBS: dict[str, tuple[str, str]] = {
     "demo": ("curation.demo_command:demo", "The whole path on photographs that scikit-image ships."),
+    "audit": ("curation.audit_command:audit", "Look for defects in any cue set, ours or not."),
     "compare": ("evaluation.compare_command:compare", "What the scores of several models say together."),
     "evaluate": ("evaluation.commands:evaluate", "How sensitive a model is to each cue."),
     "gallery": ("generation.commands:gallery", "Write the page that shows a run: gallery.html."),
