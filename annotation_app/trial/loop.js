@@ -2,7 +2,7 @@
 
 import { Api } from "./api.js";
 import { painted } from "./clock.js";
-import { compileKeymap, HeldKeys, isTyping, keyName } from "./keys.js";
+import { Controls } from "./controls.js";
 import { MaskDesk } from "./mask.js";
 import { newEventId } from "./outbox.js";
 import { N_AHEAD, PictureStore } from "./pictures.js";
@@ -26,8 +26,6 @@ const REASONS_TO_LEAVE = {
 };
 
 export class TrialLoop {
-  #listeners = new AbortController();
-
   constructor(root, data, report) {
     this.mode = data.mode;
     this.settings = data.settings;
@@ -42,8 +40,7 @@ export class TrialLoop {
       onChange: (url) => this.#onPicture(url),
     });
     this.sync = new Sync(this);
-    this.keymap = compileKeymap(data.settings.keymap);
-    this.held = new HeldKeys();
+    this.controls = new Controls(this);
     this.desk = new DESKS[data.mode](this);
     this.trial = null;
     this.block = null;
@@ -57,7 +54,7 @@ export class TrialLoop {
   }
 
   async start() {
-    this.#listen();
+    this.controls.listen();
     this.view.showMessage("Getting the pictures…");
     this.view.fillHelp(this.desk.helpRows());
     if (await this.sync.start()) {
@@ -69,7 +66,7 @@ export class TrialLoop {
   stop() {
     this.stopped = true;
     this.trial = null;
-    this.#listeners.abort();
+    this.controls.stop();
     this.sync.stop();
     this.pictures.clear();
   }
@@ -242,49 +239,7 @@ export class TrialLoop {
     if (reason !== "unknown") this.report(reason);
   }
 
-  // --- keys, mouse, window ------------------------------------------------------------------------------------
-
-  #listen() {
-    const options = { signal: this.#listeners.signal };
-    document.addEventListener("keydown", (event) => this.#onKeyDown(event), options);
-    document.addEventListener("keyup", (event) => this.held.release(event), options);
-    this.view.root.addEventListener("click", (event) => this.#onClick(event), options);
-    this.view.noteText.addEventListener("keydown", (event) => this.#onNoteKey(event), options);
-    this.view.noteText.addEventListener("input", () => this.trial && (this.trial.note = this.view.noteText.value), options);
-    window.addEventListener("blur", () => this.#flag("lost_focus", true), options);
-    window.addEventListener("resize", () => this.#flag("resized", false), options);
-    document.addEventListener("visibilitychange", () => document.hidden && this.#flag("hidden_tab", true), options);
-    this.sync.listen(options);
-  }
-
-  #flag(name, keysUp) {
-    if (keysUp) this.held.clear();
-    if (this.trial?.shown) this.trial.flags.add(name);
-  }
-
-  #onKeyDown(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event)) return;
-    const counts = this.held.press(event);
-    if (!counts && (event.key === "Enter" || event.key === " ")) event.preventDefault(); // no held button either
-    if (!counts || this.view.help.open) return;
-    const key = keyName(event);
-    const action = this.keymap.get(key) ?? null;
-    if (this.desk.onKey(key, action, event) || this.#onCommonKey(key, action)) event.preventDefault();
-  }
-
-  #onCommonKey(key, action) {
-    const state = this.view.root.dataset.state;
-    if (key === "Enter" && state === "missing") return this.act("retry");
-    if (key === "Enter" && state === "left") return this.act("report");
-    return action === null ? false : this.act(action, performance.now());
-  }
-
-  #onClick(event) {
-    const button = event.target.closest?.("button");
-    if (!button || button.disabled) return;
-    if (button.dataset.close === "help") this.view.toggleHelp();
-    else if (button.dataset.act) this.act(button.dataset.act, event.timeStamp, button);
-  }
+  // --- what a person does ---------------------------------------------------------------------------------------------
 
   // Do what a key or a button stands for; returns whether it meant anything.
   act(action, stamp = performance.now(), button = null) {
@@ -351,15 +306,5 @@ export class TrialLoop {
     this.view.note.hidden = false;
     this.view.noteText.focus();
     return true;
-  }
-
-  #onNoteKey(event) {
-    const closes = event.key === "Escape" || (event.key === "Enter" && !event.shiftKey);
-    if (!closes || event.isComposing) return;
-    event.preventDefault();
-    event.stopPropagation();
-    this.view.note.hidden = true;
-    this.view.root.focus();
-    this.desk.noteChanged?.();
   }
 }

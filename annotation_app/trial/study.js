@@ -47,7 +47,7 @@ export class StudyDesk {
 
   async present(trial) {
     const image = pictureFrame(this.loop.pictures.get(this.urls(trial.task)[0]).image);
-    if (image.clientWidth > window.innerWidth) trial.flags.add("small_window");
+    if (this.loop.settings.picture_px > this.view.stage.clientWidth) trial.flags.add("small_window");
     if (this.loop.settings.exposure.mode === "unlimited") {
       await this.loop.paint(trial, [image]);
       return;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -24,6 +25,13 @@ from curation.database import Store
 from curation.tables import Assignment, Campaign, CurrentAnswer, Event, EventReason, Item, MaskCandidate
 from tests.repository import ROOT
 
+STREAMLIT_OPTIONS = {
+    "STREAMLIT_RUNNER_POST_SCRIPT_GC": "false",
+    "STREAMLIT_BROWSER_GATHER_USAGE_STATS": "false",
+    "STREAMLIT_SERVER_FILE_WATCHER_TYPE": "none",
+    "STREAMLIT_CLIENT_TOOLBAR_MODE": "minimal",
+    "STREAMLIT_LOGGER_LEVEL": "error",
+}
 TELLTALE = (
     "zzsecret"  # begins the name of every class, so that it can be looked for in what a participant gets
 )
@@ -250,7 +258,9 @@ class Server(Client):
         """Start, and return once it answers."""
         command = [sys.executable, "-m", "tests.annotation_app.trial_page", str(self.pointer), str(self.port)]
         with self.log.open("ab") as log:  # a pipe that nobody reads would stop the server once it is full
-            self.process = subprocess.Popen(command, cwd=ROOT, stderr=log)
+            self.process = subprocess.Popen(
+                command, cwd=ROOT, stderr=log, env={**os.environ, **STREAMLIT_OPTIONS}
+            )
         end = time.monotonic() + 60
         while time.monotonic() < end and self.process.poll() is None:
             try:
@@ -261,6 +271,12 @@ class Server(Client):
                 time.sleep(0.05)  # the process has to come up; nothing tells when
         self.kill()
         raise RuntimeError(f"the server did not come up on port {self.port}")
+
+    def cpu_seconds(self) -> float:
+        """Return the CPU time that the process has used (Linux)."""
+        assert self.process is not None
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def kill(self) -> None:
         """End the process at once, as a power cut does."""

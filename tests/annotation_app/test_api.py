@@ -206,7 +206,9 @@ def test_an_event_that_cannot_be_understood_is_refused_and_holds_up_no_other(
 
 def test_an_event_that_is_no_object_is_refused(api: Client, store: Store, tmp_path: Path) -> None:
     tab = open_tab(store, make_review(store, tmp_path, 1))
-    assert [ack["status"] for ack in api.post(tab, [3, None, []])["acks"]] == ["refused"] * 3
+    status, _, body = api.request("/api/events", tab, b'{"events": [3, null, []]}')
+    assert status == 200
+    assert [ack["status"] for ack in json.loads(body)["acks"]] == ["refused"] * 3
 
 
 def test_a_note_cut_within_a_character_is_stored_all_the_same(

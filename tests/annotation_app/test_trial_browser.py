@@ -27,7 +27,7 @@ from tests.annotation_app.people import (
 from tests.lanes import chromium_path
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, BrowserContext, Page, Route
+    from playwright.sync_api import Browser, BrowserContext, Page, Route, WebSocket
 
 FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
@@ -597,14 +597,16 @@ def test_a_participant_is_sent_no_class_no_path_and_no_role(
 ) -> None:
     place = make_study(store, tmp_path, 4)
     heard: list[str] = []
+    frames: list[str] = []
 
     def listen(page: Page) -> None:
         page.on("request", lambda request: heard.append(f"{request.url} {request.post_data or ''}"))
         page.on("response", lambda response: heard.append(body_of(response)))
-        page.on("websocket", lambda socket: [
-            socket.on(kind, lambda frame: heard.append(as_text(frame)))
-            for kind in ("framesent", "framereceived")
-        ])  # fmt: skip
+        page.on("websocket", listen_to_socket)
+
+    def listen_to_socket(socket: WebSocket) -> None:
+        socket.on("framesent", lambda frame: frames.append(as_text(frame)))
+        socket.on("framereceived", lambda frame: frames.append(as_text(frame)))
 
     def body_of(response: Any) -> str:
         own = "/static/" not in response.url  # Streamlit's own code has every word in it
@@ -618,6 +620,8 @@ def test_a_participant_is_sent_no_class_no_path_and_no_role(
     heard.append(page.locator(".trial").evaluate("node => node.outerHTML"))
     heard.append(json.dumps(page.evaluate("({...localStorage})")))
     wait_saved(page)
+    assert any("cuebench_trial" in frame for frame in frames)
+    heard += frames
     sent = "\n".join(heard)
     assert sent.count("/api/media/") >= 4
     forbidden = [TELLTALE, str(tmp_path), "superclass", "catch", "known_bad", "expected", "cue_kind"]

@@ -19,13 +19,6 @@ from curation.database import Store, open_store
 
 POINTER = "TRIAL_PAGE_POINTER"
 SCRIPT = Path(__file__).with_name("trial_script.py")
-OPTIONS = {
-    "STREAMLIT_RUNNER_POST_SCRIPT_GC": "false",
-    "STREAMLIT_BROWSER_GATHER_USAGE_STATS": "false",
-    "STREAMLIT_SERVER_FILE_WATCHER_TYPE": "none",
-    "STREAMLIT_CLIENT_TOOLBAR_MODE": "minimal",
-    "STREAMLIT_LOGGER_LEVEL": "error",
-}
 
 
 def page_store() -> Store:
@@ -46,5 +39,4 @@ def app() -> st.App:
 
 if __name__ == "__main__":
     os.environ[POINTER] = sys.argv[1]
-    os.environ.update(OPTIONS)
     uvicorn.run(app(), host="127.0.0.1", port=int(sys.argv[2]), log_level="error", access_log=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import get_args
+from typing import cast, get_args
 
 import streamlit as st
 
@@ -18,7 +18,7 @@ campaign_id, rater_id = (int(part) for part in st.query_params["place"].split("-
 if "tab" not in st.session_state:
     st.session_state["tab"] = new_public_id()
     open_session(page_store(), rater_id, campaign_id, st.session_state["tab"])
-mode: Mode = st.query_params.get("mode", "review")
+mode = cast("Mode", st.query_params.get("mode", "review"))
 assert mode in get_args(Mode)
 outcome = trial(
     session_id=st.session_state["tab"],
