@@ -13,10 +13,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from annotation_app.api import api_routes
 from annotation_app.identity import is_loopback
-from annotation_app.payloads import StudyHooks
+from annotation_app.payloads import QueueState, StudyHooks, Tab
 from annotation_app.settings import app_store, close_stores
 from annotation_app.sign_in import configured_sign_in
-from curation.study import participant_phase, practice_feedback
+from curation.database import Store
+from curation.study import participant_state, practice_feedback
 
 ENTRY = Path(__file__).with_name("entry.py")
 
@@ -56,10 +57,13 @@ class LoopbackGuard:
             await send({"type": "websocket.close", "code": 1008})
 
 
-HOOKS = StudyHooks(
-    phase=lambda store, rater_id: participant_phase(store, rater_id).name,
-    feedback=practice_feedback,
-)
+def study_state(store: Store, tab: Tab, n_tasks: int, _practice: bool) -> QueueState:
+    """Return where the participant of a tab stands and what comes next."""
+    found = participant_state(store, tab.rater_id, n_tasks)
+    return QueueState(found.phase.name, found.tasks, found.progress)
+
+
+HOOKS = StudyHooks(state=study_state, feedback=practice_feedback)
 
 app = st.App(
     ENTRY,

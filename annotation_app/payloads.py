@@ -12,21 +12,10 @@ from sqlalchemy import select
 from curation.database import Store
 from curation.reasons import REASONS
 from curation.tables import Campaign, ClientSession, Item, MaskCandidate, Rater
-from curation.work_queue import Task, answered, pending, progress
+from curation.work_queue import Progress, Task, answered, pending, progress
 
 N_TASKS = 12  # tasks given ahead: 8 pictures loaded, and a few for answers on their way
 N_ANSWERED = 50  # own answers given back, for undo
-
-
-@dataclass(frozen=True)
-class StudyHooks:
-    """What only a study knows: the name of a participant's phase, and the feedback on a practice trial."""
-
-    phase: Callable[[Store, int], str]
-    feedback: Callable[[Store, int, str], str]
-
-
-NO_HOOKS = StudyHooks(phase=lambda _store, _rater_id: "", feedback=lambda _store, _rater_id, _assignment: "")
 
 
 @dataclass(frozen=True)
@@ -41,6 +30,38 @@ class Tab:
     live: bool
     withdrawn: bool
     outbox_key: str
+
+
+@dataclass(frozen=True)
+class QueueState:
+    """What a rater is to do next and how far they are; `phase` is of a participant, and '' elsewhere."""
+
+    phase: str
+    tasks: list[Task]
+    progress: Progress
+
+
+@dataclass(frozen=True)
+class StudyHooks:
+    """What only a study knows: where a participant stands with what comes next, and the feedback on practice.
+
+    `state` takes the tab, how many tasks at most, and whether the tab shows practice.
+    """
+
+    state: Callable[[Store, Tab, int, bool], QueueState]
+    feedback: Callable[[Store, int, str], str]
+
+
+def queue_state(store: Store, tab: Tab, n_tasks: int, practice: bool, phase: str = "") -> QueueState:
+    """Return the state that the queue alone gives; where there is a phase, it decides what is shown."""
+    tasks: list[Task] = []
+    if phase in {"", "practice", "trials", "break"}:
+        shown = phase == "practice" if phase else practice
+        tasks = pending(store, tab.rater_id, tab.campaign_id, n_tasks, practice=shown)
+    return QueueState(phase, tasks, progress(store, tab.rater_id, tab.campaign_id))
+
+
+NO_HOOKS = StudyHooks(state=queue_state, feedback=lambda _store, _rater_id, _assignment: "")
 
 
 def find_tab(store: Store, session_id: str) -> Tab | None:
@@ -82,21 +103,19 @@ def describe(
     ----------
     n_tasks : how many tasks at most
     without : assignments that are left out: their answers are on their way
-    practice : whether the tab shows practice trials; where there are phases, the phase decides
+    practice : whether the tab shows practice trials; in a study the phase decides
     """
-    phase = hooks.phase(store, tab.rater_id) if tab.kind == "study" else ""
-    if phase:
-        practice = phase == "practice"
-    tasks: list[Task] = []
-    if tab.live and tab.takes_answers and not tab.withdrawn and phase in {"", "practice", "trials", "break"}:
-        found = pending(store, tab.rater_id, tab.campaign_id, n_tasks + len(without), practice=practice)
-        tasks = [task for task in found if task.assignment not in without][:n_tasks]
+    state = (hooks.state if tab.kind == "study" else queue_state)(
+        store, tab, n_tasks + len(without), practice
+    )
+    takes_answers = tab.live and tab.takes_answers and not tab.withdrawn
+    tasks = [task for task in state.tasks if task.assignment not in without] if takes_answers else []
     return {
         "live": tab.live,
         "open": tab.takes_answers,
-        "phase": phase,
-        "progress": asdict(progress(store, tab.rater_id, tab.campaign_id)),
-        "tasks": _describe_tasks(store, tab, tasks),
+        "phase": state.phase,
+        "progress": asdict(state.progress),
+        "tasks": _describe_tasks(store, tab, tasks[:n_tasks]),
     }
 
 

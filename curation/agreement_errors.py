@@ -142,8 +142,7 @@ def _rater_and_cell_variances(ratings: Ratings, estimator: Estimator) -> tuple[f
     n_raters = len(ratings.raters)
 
     def by_rater(values: FloatArray) -> FloatArray:
-        sums: FloatArray = np.bincount(ratings.rater, weights=values, minlength=n_raters)
-        return sums
+        return np.bincount(ratings.rater, weights=values, minlength=n_raters).astype(np.float64)
 
     left = total + change.shares_by_rater()
     without_rater = _Sums(

@@ -22,6 +22,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "ingest": ("generation.ingest_command:ingest", "Photographs in, sources.jsonl out."),
     "kappa": ("curation.kappa_command:kappa", "How well raters agree, with intervals."),
     "models": ("generation.models_command:models_group", "List, fetch and verify segmentation models."),
+    "peers": ("generation.peers_command:peers", "Render the stimuli of another system."),
     "power": ("curation.power_command:power", "What a study of a size can show."),
     "release": (
         "curation.release_commands:release",

@@ -196,9 +196,9 @@ def _replicate(
 
 
 def recommend(results: list[DesignResult]) -> DesignResult:
-    """Return the design with the most ratings of a picture whose interval is at most a quarter wider than the narrowest.
+    """Return the design with the most ratings of a picture among those with a narrow interval.
 
-    More pictures narrow the interval little once people differ more than pictures do, while the agreement on a picture
+    Narrow is at most a quarter wider than the narrowest. More pictures narrow the interval little once people differ more than pictures do, while the agreement on a picture
     itself, by which pictures are left out, is known only from many ratings of it.
     """
     narrowest = min(result.half_width for result in results)

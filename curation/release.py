@@ -152,7 +152,7 @@ def _without_withdrawn(data: GateInput, withdrawn: Iterable[Withdrawn]) -> GateI
     return replace(data, cues=tuple(cues), sources=sources)
 
 
-def _shipped_recipe(run: str) -> str | None:
+def _shipped_recipe(run: str) -> bytes | None:
     """Return the recipe of a run, its segmenters without the folders of the machine."""
     url = storage.join(run, RECIPE)
     if not storage.exists(url):
@@ -161,7 +161,7 @@ def _shipped_recipe(run: str) -> str | None:
     mask = recipe.get("mask", {})
     if "segmenters" in mask:
         mask["segmenters"] = [shipped_segmenter(name) for name in mask["segmenters"]]
-    return tomli_w.dumps(recipe)
+    return tomli_w.dumps(recipe).encode()
 
 
 def not_redistributable(data: GateInput) -> list[CueRecord]:
@@ -243,6 +243,6 @@ def _write_tables(content: ReleaseContent, report: GateReport, folder: ReleaseFo
     folder.write(RULES, pretty_json(data.rules.model_dump(mode="json")))
     folder.write(EXCLUSIONS, pretty_json(data.exclusions.model_dump(mode="json")))
     if content.recipe is not None:
-        folder.write(RECIPE, content.recipe.encode())
+        folder.write(RECIPE, content.recipe)
     for kind in content.cues_by_kind:
         folder.write(metadata_name(kind), dump_rows(metadata_rows(content, report, kind)))

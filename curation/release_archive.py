@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import tarfile
 from collections.abc import Callable, Iterable, Iterator
@@ -21,13 +22,15 @@ from curation.release_content import (
     ReleaseContent,
     picture_name,
 )
-from curation.release_sums import SIGNATURE, SUMS, file_sha256, read_sums
+from curation.release_sums import SIGNATURE, SUMS, read_sums
 from data_manifests import storage
 from data_manifests.errors import CuebenchError
 from data_manifests.jsonl import SortableRecord, canonical_json
 from data_manifests.records import CueRecord
 
 SHARD_SIZE = 1000
+
+_CHUNK = 2**20
 
 Write = Callable[[str, bytes], None]
 
@@ -58,7 +61,11 @@ def write_tar(release: str, path: str, *, folder: str, date: str) -> str:
     ):
         for name in sorted(names, key=str.encode):
             _add(archive, f"{folder}/{name}", storage.read_bytes(storage.join(release, name)), date)
-    return file_sha256(path)
+    digest = hashlib.sha256()
+    with fsspec.open(path, "rb") as stream:
+        while chunk := stream.read(_CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()
 
 
 def _add(archive: tarfile.TarFile, name: str, data: bytes, date: str) -> None:

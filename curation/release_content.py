@@ -131,7 +131,7 @@ class ReleaseContent:
     meta: ReleaseMeta
     data: GateInput
     withdrawn: tuple[Withdrawn, ...]
-    recipe: str | None
+    recipe: bytes | None
     pictures: Mapping[str, str]
 
     @property
@@ -180,7 +180,7 @@ def read_release(url: str) -> ReleaseContent:
         meta=meta,
         data=data,
         withdrawn=rows(WITHDRAWN, Withdrawn),
-        recipe=storage.read_bytes(recipe).decode() if storage.exists(recipe) else None,
+        recipe=storage.read_bytes(recipe) if storage.exists(recipe) else None,
         pictures={name: storage.join(url, name) for name in map(picture_name, cues)},
     )
 

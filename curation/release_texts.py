@@ -13,6 +13,20 @@ SIMULATED = (
     "its numbers."
 )
 
+_LIMITATIONS = (
+    "Agreement was measured on the pictures that participants saw; the others were accepted by reviewers alone. A cue "
+    "says what people recognise in isolation, not what they use in whole photographs."
+)
+_BIASES = (
+    "The photographs, and who reviewed and took part, decide what counts as typical of a class. Pictures that "
+    "reviewers rejected were left out, which favours typical views."
+)
+_USES = (
+    "Measuring the sensitivity of vision models to shape and texture. Not for training models that are then measured "
+    "on it, and not for conclusions about the people who answered."
+)
+_IMPACT = "Helps to see what a model relies on. A high score does not make a model safe or fair."
+
 # licences that the Hub of Hugging Face knows by the same id in lower case
 _HUB_LICENSES = frozenset(
     {
@@ -48,11 +62,10 @@ class ReleaseTexts:
 def describe(content: ReleaseContent, report: GateReport) -> ReleaseTexts:
     """Return what is to be said about a release."""
     meta, about = content.meta, content.meta.about
+    simulated = f"{SIMULATED} " if meta.simulated else ""
     licenses = _licenses(content)
     only = licenses[0][0].lower() if len(licenses) == 1 else ""
     is_known = only in _HUB_LICENSES
-    n_people = len({row.rater for row in content.data.responses})
-    n_reviewers = len({row.rater for row in content.data.verdicts})
     sizes = sorted({f"{cue.width} x {cue.height}" for cue in content.data.cues})
     codes = sorted({cue.generator_version for cue in content.data.cues})
     counts = (
@@ -60,7 +73,7 @@ def describe(content: ReleaseContent, report: GateReport) -> ReleaseTexts:
     )
     return ReleaseTexts(
         title=f"{about.title} (SIMULATED)" if meta.simulated else about.title,
-        summary=(f"{SIMULATED} " if meta.simulated else "")
+        summary=simulated
         + f"{counts}, made from {len(content.data.sources)} photographs by cuebench, for measuring how far a vision "
         "model relies on shape and on texture. A shape cue shows the outline of an object and no texture, a texture "
         "cue a surface and no outline.",
@@ -70,28 +83,34 @@ def describe(content: ReleaseContent, report: GateReport) -> ReleaseTexts:
         license_url=f"https://spdx.org/licenses/{licenses[0][0]}.html" if is_known else LICENSES,
         licenses=licenses,
         collection=_collection(content),
-        annotation=f"{n_reviewers} reviewers accepted or rejected cues by a written guideline, and {n_people} "
-        "participants named the class of cues from a closed list. Every answer, its time and the rules of exclusion "
-        "are in ratings/ and exclusions.json. "
-        + f"Participants: {about.participants} Consent: {about.consent} "
-        f"Payment: {about.payment} Ethics review: {about.ethics_review}",
-        analysis=" ".join(agreement_line(evidence) for evidence in report.evidence)
+        annotation=simulated + _annotation(content),
+        analysis=simulated
+        + " ".join(agreement_line(evidence) for evidence in report.evidence)
         + f" The gate's verdict on these answers: {report.outcome}.",
         preprocessing=f"Rendered by cuebench {', '.join(codes) or 'of no version'} to {', '.join(sizes) or 'no size'} "
         "px by the recipe in recipe.toml; every parameter, mask hash and quality number is in manifests/cues.jsonl.",
-        limitations="Agreement was measured on the pictures that participants saw; the others were accepted by "
-        "reviewers alone. A cue says what people recognise in isolation, not what they use in whole photographs.",
-        biases="The photographs, and who reviewed and took part, decide what counts as typical of a class. Pictures on "
-        "which people did not agree were left out, which favours typical views.",
+        limitations=_LIMITATIONS,
+        biases=_BIASES,
         sensitive="The people who answered are known by codes that were drawn anew for this version; tabs, ids and "
         "clock times were removed"
         + (", what they wrote was kept." if meta.keeps_notes else ", and so was what they wrote.")
         + " The photographs are not part of the release.",
-        uses="Measuring the sensitivity of vision models to shape and texture. Not for training models that are then "
-        "measured on it, and not for conclusions about the people who answered.",
-        impact="Helps to see what a model relies on. A high score does not make a model safe or fair.",
+        uses=_USES,
+        impact=_IMPACT,
         maintenance=f"Maintenance: {about.maintenance} Withdrawn pictures are listed in withdrawn.jsonl: delete your "
         f"copies of them. Contact: {about.contact}",
+    )
+
+
+def _annotation(content: ReleaseContent) -> str:
+    about = content.meta.about
+    n_people = len({row.rater for row in content.data.responses})
+    n_reviewers = len({row.rater for row in content.data.verdicts})
+    return (
+        f"{n_reviewers} reviewers accepted or rejected cues, and {n_people} participants named the class of cues from "
+        "a closed list. Every answer, how long it took and the rules of exclusion are in ratings/ and exclusions.json. "
+        f"Participants: {about.participants} Consent: {about.consent} Payment: {about.payment} "
+        f"Ethics review: {about.ethics_review}"
     )
 
 

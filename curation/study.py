@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from dataclasses import dataclass
 
 from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
@@ -40,10 +41,11 @@ from curation.study_record import (
 from curation.study_staff import expire_leases, withdraw
 from curation.study_top_up import top_up
 from curation.tables import Assignment, Campaign, CampaignItem, CurrentAnswer, Event, Rater, Slot
-from curation.work_queue import Task, pending
+from curation.work_queue import Progress, Task
 from data_manifests.errors import CuebenchError
 
 __all__ = [
+    "ParticipantState",
     "Phase",
     "claim_slot",
     "current_tasks",
@@ -54,6 +56,7 @@ __all__ = [
     "give_consent",
     "invite",
     "participant_phase",
+    "participant_state",
     "pass_check",
     "plan_study",
     "practice_feedback",
@@ -208,22 +211,47 @@ def _assignments(slot: Slot, rater: Rater, campaign: Campaign) -> list[dict[str,
     return [{**row, "position": position} for position, row in enumerate(rows)]
 
 
-def current_tasks(store: Store, rater_id: int, limit: int) -> list[Task]:
-    """Return what a participant is to be shown next: practice, or the block that they are in; nothing on a break."""
+@dataclass(frozen=True)
+class ParticipantState:
+    """Where a participant stands, what they are to be shown next, and how many trials (practice aside) are over."""
+
+    phase: Phase
+    tasks: list[Task]
+    progress: Progress
+
+
+def participant_state(store: Store, rater_id: int, limit: int) -> ParticipantState:
+    """Return where a participant stands with the next tasks: practice, or the block that they are in.
+
+    There are no tasks on a break, nor before and after the trials.
+
+    Raises
+    ------
+    CuebenchError
+        If there is no such participant.
+    """
     with store.read() as session:
         rater, campaign = participant(session, rater_id)
         phase, trials = find_phase_and_trials(session, rater, campaign, utc_now())
-        if phase.name not in {"practice", "trials"}:
-            return []
-        block = 0 if phase.name == "practice" else phase.block
-        campaign_id = campaign.id
-    # `pending` doesn't know what a study does with interruptions and timeouts: as many more are asked for
-    n_out_of_line = sum(t.answer is None and (t.is_over or t.n_interrupted > 0) for t in trials)
-    n_asked = limit + n_out_of_line
-    tasks = pending(store, rater_id, campaign_id, n_asked, practice=phase.name == "practice")
-    by_id = {task.assignment: task for task in tasks}
+    main = [trial for trial in trials if trial.role != "practice"]
+    today = utc_now()[:10]
+    progress = Progress(
+        n_answered=sum(trial.is_over for trial in main),
+        n_total=len(main),
+        n_today=sum((trial.decided_at or "")[:10] == today for trial in main),
+    )
+    block = {"practice": 0, "trials": phase.block}.get(phase.name)
     due = [trial for trial in trials if trial.block == block and not trial.is_over]
-    return [by_id[trial.public_id] for trial in due if trial.public_id in by_id][:limit]
+    tasks = [
+        Task(trial.public_id, trial.item, trial.cue_kind, trial.block, tuple(json.loads(trial.choices_json)))
+        for trial in due[:limit]
+    ]
+    return ParticipantState(phase, tasks, progress)
+
+
+def current_tasks(store: Store, rater_id: int, limit: int) -> list[Task]:
+    """Return what a participant is to be shown next."""
+    return participant_state(store, rater_id, limit).tasks
 
 
 def practice_feedback(store: Store, rater_id: int, assignment_public_id: str) -> str:

@@ -14,7 +14,7 @@ from curation.database import Store, utc_now
 from curation.protocol import StudyProtocol
 from curation.rating_records import ResponseRecord
 from curation.snapshots import read_rows
-from curation.tables import Assignment, Campaign, CampaignItem, Consent, CurrentAnswer, Event, Rater
+from curation.tables import Assignment, Campaign, CampaignItem, Consent, CurrentAnswer, Event, Item, Rater
 from data_manifests.errors import CuebenchError
 
 N_INTERRUPTIONS = 2  # a trial that was interrupted once comes again at the end of its block, and only once
@@ -141,6 +141,10 @@ class TrialState(NamedTuple):
     n_events: int
     n_interrupted: int
     n_timeout: int
+    item: str
+    cue_kind: str
+    choices_json: str
+    decided_at: str | None
 
     @property
     def is_over(self) -> bool:
@@ -176,7 +180,12 @@ def read_trials(session: Session, rater: Rater, campaign: Campaign) -> list[Tria
             func.coalesce(events.c.n_events, 0),
             func.coalesce(events.c.n_interrupted, 0),
             func.coalesce(events.c.n_timeout, 0),
+            Item.public_id,
+            Item.cue_kind,
+            Assignment.choices_json,
+            CurrentAnswer.decided_at,
         )
+        .join(Item, Item.id == Assignment.item_id)
         .outerjoin(CurrentAnswer, CurrentAnswer.assignment_id == Assignment.id)
         .outerjoin(events, events.c.assignment_id == Assignment.id)
         .outerjoin(

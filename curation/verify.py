@@ -78,20 +78,19 @@ def verify_release(url: str, public_key: str | None = None) -> Verification:
     CuebenchError
         If the folder is no release, or the key is none.
     """
-    content_of_sums, sums = read_sums(url)
-    meta = read_settings(url, META, ReleaseMeta) if META in sums else None
+    found: list[Finding] = []
+    try:
+        content_of_sums, sums = read_sums(url)
+        found += _file_findings(url, sums)
+    except ProblemsError as error:
+        content_of_sums, sums = storage.read_bytes(storage.join(url, SUMS)), {}
+        found += [Finding("unreadable", SUMS, problem) for problem in error.problems]
+    meta = _read_meta(url)
     signature = _signature(url, content_of_sums, public_key)
-    found = list(_file_findings(url, sums))
     if signature == "bad" or (public_key is not None and signature == "none"):
         found.append(Finding("signature", SIGNATURE, f"{SUMS} is not signed by the owner of {public_key}"))
-    try:
-        content = read_release(url)
-    except ProblemsError as error:
-        content = None
-        found += [Finding("unreadable", _below(error.where, url), problem) for problem in error.problems]
-    except CuebenchError as error:
-        content = None
-        found.append(Finding("unreadable", url, str(error)))
+    content, unreadable = _read_content(url)
+    found += unreadable
     outcome: str | None = None
     kappa: dict[str, float | None] = {}
     if content is not None:
@@ -110,6 +109,24 @@ def verify_release(url: str, public_key: str | None = None) -> Verification:
         signature=signature,
         findings=tuple(found),
     )
+
+
+def _read_content(url: str) -> tuple[ReleaseContent | None, list[Finding]]:
+    """Return the content of a release, or None and why it can't be read."""
+    try:
+        return read_release(url), []
+    except ProblemsError as error:
+        return None, [Finding("unreadable", _below(error.where, url), row) for row in error.problems]
+    except CuebenchError as error:
+        return None, [Finding("unreadable", url, str(error))]
+
+
+def _read_meta(url: str) -> ReleaseMeta | None:
+    """Return the facts of a release; None where they can't be read, which reading all of it will report."""
+    try:
+        return read_settings(url, META, ReleaseMeta)
+    except CuebenchError:
+        return None
 
 
 def _below(where: str, url: str) -> str:

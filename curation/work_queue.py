@@ -11,6 +11,9 @@ from sqlalchemy import ColumnElement, Select, exists, func, or_, select
 from curation.database import Store
 from curation.tables import Assignment, CampaignItem, CurrentAnswer, Event, EventReason, Item
 
+# assignment, item, cue kind, block, choices, primary key of the standing answer's event, the answer
+_TaskRow = tuple[str, str, str, int, str, int, str]
+
 
 @dataclass(frozen=True)
 class Task:
@@ -101,11 +104,17 @@ def _not_retired() -> ColumnElement[bool]:
     )
 
 
-def _tasks(
-    rater_id: int, campaign_id: int, *, practice: bool = False
-) -> Select[Assignment, Item, CurrentAnswer]:
+def _tasks(rater_id: int, campaign_id: int, *, practice: bool = False) -> Select[*_TaskRow]:
     return (
-        select(Assignment, Item, CurrentAnswer)
+        select(
+            Assignment.public_id,
+            Item.public_id,
+            Item.cue_kind,
+            Assignment.block,
+            Assignment.choices_json,
+            CurrentAnswer.event_pk,
+            CurrentAnswer.answer,
+        )
         .join(Item, Item.id == Assignment.item_id)
         .outerjoin(CurrentAnswer, CurrentAnswer.assignment_id == Assignment.id)
         .where(
@@ -116,26 +125,27 @@ def _tasks(
     )
 
 
-def _read(store: Store, query: Select[Assignment, Item, CurrentAnswer]) -> list[Task]:
+def _read(store: Store, query: Select[*_TaskRow]) -> list[Task]:
     with store.read() as session:
         rows = session.execute(query).all()
-        pks = [current.event_pk for _, _, current in rows if current is not None]
-        notes = dict(session.execute(select(Event.id, Event.note).where(Event.id.in_(pks))).all())
+        pks = [row[5] for row in rows if row[5] is not None]
+        notes: dict[int, str] = {}
         reasons: dict[int, list[str]] = {}
-        for pk, reason in session.execute(
-            select(EventReason.event_pk, EventReason.reason).where(EventReason.event_pk.in_(pks))
-        ):
-            reasons.setdefault(pk, []).append(reason)
+        if pks:
+            notes = dict(session.execute(select(Event.id, Event.note).where(Event.id.in_(pks))).all())
+            given = select(EventReason.event_pk, EventReason.reason).where(EventReason.event_pk.in_(pks))
+            for pk, reason in session.execute(given):
+                reasons.setdefault(pk, []).append(reason)
         return [
             Task(
-                assignment=assignment.public_id,
-                item=item.public_id,
-                cue_kind=item.cue_kind,
-                block=assignment.block,
-                choices=tuple(json.loads(assignment.choices_json)),
-                answer=current.answer if current else None,
-                reasons=tuple(sorted(reasons.get(current.event_pk, ()))) if current else (),
-                note=notes.get(current.event_pk, "") if current else "",
+                assignment=assignment,
+                item=item,
+                cue_kind=cue_kind,
+                block=block,
+                choices=tuple(json.loads(choices)),
+                answer=answer,
+                reasons=tuple(sorted(reasons.get(pk, ()))),
+                note=notes.get(pk, ""),
             )
-            for assignment, item, current in rows
+            for assignment, item, cue_kind, block, choices, pk, answer in rows
         ]

@@ -12,7 +12,7 @@ from sqlalchemy import select
 from starlette.applications import Starlette
 
 from annotation_app.api import MAX_BODY_BYTES, MAX_EVENTS, api_routes
-from annotation_app.payloads import StudyHooks
+from annotation_app.payloads import StudyHooks, queue_state
 from annotation_app.trial_assets import modules, version
 from curation.campaigns import new_public_id
 from curation.database import Store, open_store
@@ -47,7 +47,9 @@ def store(tmp_path: Path) -> Iterator[Store]:
 def api(store: Store) -> Iterator[Client]:
     """The routes, on a server of this process."""
     hooks = StudyHooks(
-        phase=lambda _store, rater_id: PHASES.get(rater_id, ""),
+        state=lambda store, tab, n, practice: queue_state(
+            store, tab, n, practice, PHASES.get(tab.rater_id, "")
+        ),
         feedback=lambda _store, _rater_id, name: f"feedback on {name}",
     )
     port = free_port()

@@ -14,7 +14,7 @@ import streamlit as st
 import uvicorn
 
 from annotation_app.api import api_routes
-from annotation_app.payloads import StudyHooks
+from annotation_app.payloads import StudyHooks, queue_state
 from curation.database import Store, open_store
 
 POINTER = "TRIAL_PAGE_POINTER"
@@ -31,9 +31,7 @@ _store_at = cache(open_store)
 
 def app() -> st.App:
     """Return the application; a practice trial is answered with a sentence."""
-    hooks = StudyHooks(
-        phase=lambda _store, _rater: "", feedback=lambda _store, _rater, _name: "That was right."
-    )
+    hooks = StudyHooks(state=queue_state, feedback=lambda _store, _rater, _name: "That was right.")
     return st.App(SCRIPT, routes=api_routes(page_store, hooks))
 
 
