@@ -198,8 +198,9 @@ def _replicate(
 def recommend(results: list[DesignResult]) -> DesignResult:
     """Return the design with the most ratings of a picture among those with a narrow interval.
 
-    Narrow is at most a quarter wider than the narrowest. More pictures narrow the interval little once people differ more than pictures do, while the agreement on a picture
-    itself, by which pictures are left out, is known only from many ratings of it.
+    Narrow is at most a quarter wider than the narrowest. More pictures narrow it little once people differ more than
+    pictures do, while the agreement on a picture itself, by which pictures are left out, is known only from many
+    ratings of it.
     """
     narrowest = min(result.half_width for result in results)
     good = [result for result in results if result.half_width <= 1.25 * narrowest]
