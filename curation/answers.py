@@ -6,17 +6,28 @@ frozen, the participant had answered already, a newer tab was open) is stored as
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from curation.answer_checks import (
+    BOX,
+    FROZEN,
+    LATE,
+    NO_MASK,
+    RESERVED_FLAGS,
+    VERDICTS,
+    ClientEvent,
+    Place,
+    Refusal,
+    check,
+    parse_box,
+)
 from curation.database import Store, utc_now
-from curation.reasons import REASONS
 from curation.tables import (
-    EVENT_KINDS,
     Assignment,
     Campaign,
     ClientSession,
@@ -24,38 +35,27 @@ from curation.tables import (
     Event,
     EventReason,
     Item,
-    MaskCandidate,
     Rater,
 )
 
-VERDICTS = ("accept", "reject", "unsure")
-NO_MASK = "none"
-BOX = "box:"
+__all__ = [
+    "BOX",
+    "FROZEN",
+    "LATE",
+    "NO_MASK",
+    "RESERVED_FLAGS",
+    "VERDICTS",
+    "Ack",
+    "ClientEvent",
+    "is_live",
+    "open_session",
+    "parse_box",
+    "record_events",
+]
 
-LATE = "late_answer"  # another answer stood already
-FROZEN = "after_freeze"  # the campaign no longer takes answers
 MAX_NOTE_CHARACTERS = 2_000
-
-
-@dataclass(frozen=True)
-class ClientEvent:
-    """One thing that happened in a browser.
-
-    `event_id` is a UUID made there; `assignment` the public id of an assignment; `reasons` belong to a rejection;
-    `rt_ms` is from the paint of the picture to the key, by the browser's clock; `client_utc` the browser's time.
-    """
-
-    event_id: str
-    assignment: str
-    kind: str
-    answer: str | None = None
-    reasons: tuple[str, ...] = ()
-    note: str = ""
-    confidence: int | None = None
-    rt_ms: int | None = None
-    load_ms: int | None = None
-    client_utc: str | None = None
-    flags: tuple[str, ...] = ()
+_NAME = re.compile(r"[ -~]{1,36}")
+_NOT_TEXT = re.compile("[\x00\ud800-\udfff]")  # a NUL, half of a pair: no database takes them
 
 
 @dataclass(frozen=True)
@@ -67,19 +67,6 @@ class Ack:
     detail: str = ""
 
 
-class _Refusal(Exception):  # noqa: N818
-    """An event that makes no sense; its text goes into the acknowledgement."""
-
-
-@dataclass(frozen=True)
-class _Place:
-    """Where an event belongs."""
-
-    assignment: Assignment
-    campaign: Campaign
-    item: Item
-
-
 def record_events(
     store: Store, rater_id: int, session_id: str | None, events: Sequence[ClientEvent]
 ) -> list[Ack]:
@@ -88,26 +75,50 @@ def record_events(
     Sending the same events again is harmless: each is stored once. A refused event does not hold up the others.
     """
     with store.write() as session:
-        places = _places(session, rater_id, [event.assignment for event in events])
-        newest = session_id is None or _is_newest(session, rater_id, session_id)
+        if problem := _refuse_all(session, rater_id, session_id):
+            return [Ack(event.event_id, "refused", problem) for event in events]
+        names = {event.assignment for event in events if _NAME.fullmatch(event.assignment)}
+        _hold_campaigns(session, names)
+        places = _places(session, rater_id, names)
+        newest = session_id is None or _is_newest(session, session_id)
         return [_record(session, event, rater_id, session_id, places, newest=newest) for event in events]
 
 
-def _places(session: Session, rater_id: int, public_ids: Iterable[str]) -> dict[str, _Place]:
+def _refuse_all(session: Session, rater_id: int, session_id: str | None) -> str:
+    """Return why nothing of a rater is stored from this tab, '' where it is; they can't withdraw meanwhile."""
+    state = session.scalar(select(Rater.state).where(Rater.id == rater_id).with_for_update(read=True))
+    if state is None:
+        return "no such rater"
+    if state == "withdrawn":
+        return "you have withdrawn; nothing more is stored"
+    if session_id is not None:
+        tab = session.get(ClientSession, session_id) if _NAME.fullmatch(session_id) else None
+        if tab is None or tab.rater_id != rater_id:
+            return "no such session"
+    return ""
+
+
+def _hold_campaigns(session: Session, public_ids: Iterable[str]) -> None:
+    """Keep campaigns from being frozen meanwhile, and wait while one is (PostgreSQL; SQLite has one writer)."""
+    of_events = select(Assignment.campaign_id).where(Assignment.public_id.in_(public_ids))
+    query = select(Campaign.id).where(Campaign.id.in_(of_events)).order_by(Campaign.id)
+    session.execute(query.with_for_update(read=True)).all()
+
+
+def _places(session: Session, rater_id: int, public_ids: Iterable[str]) -> dict[str, Place]:
     query = (
         select(Assignment, Campaign, Item)
         .join(Campaign, Campaign.id == Assignment.campaign_id)
         .join(Item, Item.id == Assignment.item_id)
-        .where(Assignment.public_id.in_(set(public_ids)), Assignment.rater_id == rater_id)
+        .where(Assignment.public_id.in_(public_ids), Assignment.rater_id == rater_id)
         .order_by(Assignment.id)
         .with_for_update(of=Assignment)  # PostgreSQL: two tabs of one rater take turns
     )
-    return {row[0].public_id: _Place(*row) for row in session.execute(query)}
+    return {row[0].public_id: Place(*row) for row in session.execute(query)}
 
 
-def _is_newest(session: Session, rater_id: int, session_id: str) -> bool:
-    tab = session.get(ClientSession, session_id)
-    return tab is not None and tab.rater_id == rater_id and tab.closed_reason is None
+def _is_newest(session: Session, session_id: str) -> bool:
+    return session.get_one(ClientSession, session_id).closed_reason is None
 
 
 def _record(
@@ -115,20 +126,22 @@ def _record(
     event: ClientEvent,
     rater_id: int,
     session_id: str | None,
-    places: dict[str, _Place],
+    places: dict[str, Place],
     *,
     newest: bool,
 ) -> Ack:
     try:
+        if not _NAME.fullmatch(event.event_id):
+            raise Refusal("the event id has to have 1 to 36 characters of ASCII")
         stored = session.scalar(select(Event).where(Event.event_id == event.event_id))
         if stored is not None:
             return _acknowledge_again(session, event, stored, rater_id)
         place = places.get(event.assignment)
         if place is None:
-            raise _Refusal("no such assignment")
-        _check(session, event, place)
+            raise Refusal("no such assignment")
+        check(session, event, place)
         _store(session, event, place, rater_id, session_id, newest=newest)
-    except _Refusal as refusal:
+    except Refusal as refusal:
         return Ack(event.event_id, "refused", str(refusal))
     return Ack(event.event_id, "stored")
 
@@ -137,72 +150,14 @@ def _acknowledge_again(session: Session, event: ClientEvent, stored: Event, rate
     assignment = session.get_one(Assignment, stored.assignment_id)
     same = (assignment.public_id, stored.kind, stored.answer) == (event.assignment, event.kind, event.answer)
     if stored.rater_id != rater_id or not same:
-        raise _Refusal("this event id was used for something else")
+        raise Refusal("this event id was used for something else")
     return Ack(event.event_id, "duplicate")
-
-
-def _check(session: Session, event: ClientEvent, place: _Place) -> None:
-    kind = place.campaign.kind
-    if not 1 <= len(event.event_id) <= 36:
-        raise _Refusal("the event id has to have 1 to 36 characters")
-    if event.kind not in EVENT_KINDS:
-        raise _Refusal(f"no such kind of event: {event.kind}")
-    if place.campaign.state == "draft":
-        raise _Refusal("the campaign is not open yet")
-    if kind == "study" and event.kind in {"undo", "later"}:
-        raise _Refusal(f"a study has no {event.kind}")
-    if event.kind != "answer":
-        if event.answer is not None or event.reasons:
-            raise _Refusal(f"{event.kind} comes without an answer and reasons")
-        return
-    _check_answer(session, event, place)
-
-
-def _check_answer(session: Session, event: ClientEvent, place: _Place) -> None:
-    if place.campaign.kind == "study":
-        allowed: Sequence[str] = json.loads(place.assignment.choices_json)
-    elif place.campaign.kind == "review":
-        allowed = VERDICTS
-        _check_reasons(event, place.item.cue_kind)
-    else:
-        query = select(MaskCandidate.public_id).where(MaskCandidate.item_id == place.item.id)
-        allowed = [NO_MASK, *session.scalars(query)]
-        if event.answer is not None and event.answer.startswith(BOX):
-            parse_box(event.answer, place.item.width, place.item.height)
-            return
-    if event.answer not in allowed:
-        raise _Refusal(f"no such answer: {event.answer}")
-
-
-def _check_reasons(event: ClientEvent, cue_kind: str) -> None:
-    if event.answer == "reject" and not event.reasons:
-        raise _Refusal("a rejection needs at least one reason")
-    if event.answer != "reject" and event.reasons:
-        raise _Refusal("only a rejection has reasons")
-    if unknown := [reason for reason in event.reasons if reason not in REASONS[cue_kind]]:
-        raise _Refusal(f"no such reason for a {cue_kind} cue: {', '.join(unknown)}")
-
-
-def parse_box(answer: str, width: int | None, height: int | None) -> tuple[int, int, int, int]:
-    """Return the box of an answer `box:x0,y0,x1,y1` in px of the photograph (x1 and y1 exclusive).
-
-    >>> parse_box("box:1,2,30,40", 100, 100)
-    (1, 2, 30, 40)
-    """
-    try:
-        x0, y0, x1, y1 = (int(part) for part in answer.removeprefix(BOX).split(","))
-    except ValueError:
-        raise _Refusal(f"expected box:x0,y0,x1,y1 in px, got {answer}") from None
-    inside = width is None or height is None or (x1 <= width and y1 <= height)
-    if not (0 <= x0 < x1 and 0 <= y0 < y1 and inside):
-        raise _Refusal(f"the box {answer} does not lie in the photograph ({width} x {height} px)")
-    return x0, y0, x1, y1
 
 
 def _store(
     session: Session,
     event: ClientEvent,
-    place: _Place,
+    place: Place,
     rater_id: int,
     session_id: str | None,
     *,
@@ -211,7 +166,7 @@ def _store(
     assignment = place.assignment
     current = session.get(CurrentAnswer, assignment.id)
     if event.kind == "undo" and current is None:
-        raise _Refusal("there is no answer to undo")
+        raise Refusal("there is no answer to undo")
     flags = list(event.flags)
     if event.kind in {"answer", "undo"}:
         if place.campaign.state != "open":
@@ -228,7 +183,7 @@ def _store(
         kind=event.kind,
         answer=event.answer,
         confidence=event.confidence,
-        note=event.note[:MAX_NOTE_CHARACTERS],
+        note=_NOT_TEXT.sub("\N{REPLACEMENT CHARACTER}", event.note)[:MAX_NOTE_CHARACTERS],
         rt_ms=event.rt_ms,
         load_ms=event.load_ms,
         client_utc=event.client_utc,
@@ -239,7 +194,7 @@ def _store(
     session.add(row)
     session.flush()
     session.add_all(EventReason(event_pk=row.id, reason=reason) for reason in sorted(set(event.reasons)))
-    if not {FROZEN, LATE} & set(flags):
+    if not RESERVED_FLAGS & set(flags):
         _derive(session, row, current)
     session.flush()
 

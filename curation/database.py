@@ -3,11 +3,13 @@
 Why these settings of SQLite: a person's answer can't be collected twice, so every commit is on the disk before it is
 acknowledged (`synchronous=FULL`); a transaction that means to write says so when it begins (`BEGIN IMMEDIATE`), since
 one that starts reading can't be upgraded after another commit; and writers of one process queue on a lock of ours,
-since those of SQLite give up when the machine is starved.
+since those of SQLite give up when the machine is starved. A row that another replaces counts as deleted
+(`recursive_triggers`), so that nothing can be written over what is only added to.
 """
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +22,7 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from alembic.util import CommandError
-from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy import Connection, Engine, create_engine, event, inspect, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DatabaseError, NoSuchModuleError, OperationalError
 from sqlalchemy.orm import Session
@@ -155,7 +157,10 @@ def _engine(url: URL) -> Engine:
         except (ModuleNotFoundError, NoSuchModuleError) as error:
             raise MissingExtraError("a PostgreSQL database", "postgres") from error
     if url.database:
-        Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+        try:
+            Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise CuebenchError(f"{url.database}: can't be made ({error.strerror})") from error
     engine = create_engine(url, connect_args={"check_same_thread": False, "timeout": BUSY_TIMEOUT_MS / 1000})
     event.listen(engine, "connect", _configure_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
@@ -166,7 +171,12 @@ def _configure_sqlite(connection: Any, _record: object) -> None:
     connection.isolation_level = None  # the driver begins nothing by itself: `_begin_sqlite` does
     cursor = connection.cursor()
     cursor.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
-    for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+    for pragma in (
+        "journal_mode = WAL",
+        "synchronous = FULL",
+        "foreign_keys = ON",
+        "recursive_triggers = ON",
+    ):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
 
@@ -198,8 +208,18 @@ def _migrate(store: Store) -> None:
             )  # two servers may start at once
         present = MigrationContext.configure(connection).get_current_revision()
         _check_revision(script, present, store.url)
+        if present is None and store.is_sqlite and (tables := inspect(connection).get_table_names()):
+            raise CuebenchError(
+                f"{store.url}: not a database of cuebench (it has the table {tables[0]}); name another file"
+            )
         config.attributes["connection"] = connection
-        command.upgrade(config, "head")
+        try:
+            command.upgrade(config, "head")
+        except DatabaseError as error:
+            raise CuebenchError(
+                f"{store.url}: can't be brought from schema {present or 'none'} to {script.get_current_head()} "
+                f"({_first_line(error)}); it stays as it was"
+            ) from error
 
 
 def _check_revision(script: ScriptDirectory, present: str | None, url: str) -> None:
@@ -231,11 +251,18 @@ def back_up(store: Store, path: str) -> None:
     Raises
     ------
     CuebenchError
-        If the database is not SQLite, or there is such a file.
+        If the database is not SQLite, there is such a file, or it can't be written.
     """
     if not store.is_sqlite:
         raise CuebenchError(f"{store.url}: back a PostgreSQL database up with pg_dump")
     if Path(path).exists():
         raise CuebenchError(f"{path}: exists; name a new file")
-    with store.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        connection.exec_driver_sql("VACUUM INTO ?", (path,))
+    connection = (
+        store.engine.raw_connection()
+    )  # one of SQLAlchemy's is in a transaction, where VACUUM can't be
+    try:
+        connection.cursor().execute("VACUUM INTO ?", (path,))
+    except sqlite3.Error as error:
+        raise CuebenchError(f"{path}: can't be written ({error})") from error
+    finally:
+        connection.close()

@@ -87,7 +87,7 @@ def read_snapshot(store: Store, snapshot_id: int) -> SnapshotTable:
     Raises
     ------
     CuebenchError
-        If there is no such snapshot, or the record gives other rows today (a participant withdrew, or more work was dealt).
+        If there is no such snapshot, or the record gives other rows today (a participant withdrew, more was dealt).
     """
     with store.read() as session:
         snapshot = session.get(Snapshot, snapshot_id)

@@ -14,6 +14,7 @@ from types import MappingProxyType
 import pytest
 
 NO_SKIP = "CUEBENCH_NO_SKIP"
+POSTGRES_URL = "CUEBENCH_TEST_POSTGRES"  # of a server on which a test may make and drop databases
 
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
 
@@ -35,14 +36,31 @@ def _missing_sam() -> str | None:
     return f"{', '.join(names)} not installed: pip install 'cuebench[sam]'" if names else None
 
 
+def _missing_loaders() -> str | None:
+    names = [name for name in ("datasets", "mlcroissant", "torchvision", "webdataset") if not find_spec(name)]
+    return f"{', '.join(names)} not installed: bash .ci/run loaders makes an environment" if names else None
+
+
 def _missing_browser() -> str | None:
     if find_spec("playwright") is None:
         return "playwright is not installed: pip install 'cuebench[dev]'"
     return None if chromium_path() else f"none of {', '.join(CHROMIUM_NAMES)} is on the path"
 
 
+def _missing_postgres() -> str | None:
+    if find_spec("psycopg") is None:
+        return "psycopg is not installed: pip install 'cuebench[postgres]'"
+    return None if os.environ.get(POSTGRES_URL) else f"no server: set {POSTGRES_URL} to its URL"
+
+
 MISSING: Mapping[str, Callable[[], str | None]] = MappingProxyType(
-    {"u2netp": _missing_u2netp, "sam": _missing_sam, "browser": _missing_browser}
+    {
+        "u2netp": _missing_u2netp,
+        "sam": _missing_sam,
+        "loaders": _missing_loaders,
+        "browser": _missing_browser,
+        "postgres": _missing_postgres,
+    }
 )
 
 

@@ -13,14 +13,24 @@ depends_on = None
 
 # table -> the condition, in terms of OLD and NEW, under which a change is allowed all the same
 WITHDRAWN = "EXISTS (SELECT 1 FROM withdrawal WHERE withdrawal.rater_id = OLD.rater_id)"
+KEPT = (
+    "id",
+    "event_id",
+    "assignment_id",
+    "rater_id",
+    "session_id",
+    "seq",
+    "kind",
+    "server_utc",
+    "supersedes_id",
+)
+BLANKED = ("confidence", "rt_ms", "load_ms", "client_utc")
 REDACTED = " AND ".join(
     [
         WITHDRAWN,
-        "NEW.answer IS NULL AND NEW.note = ''",
-        *(
-            f"NEW.{column} = OLD.{column}"
-            for column in ("id", "event_id", "assignment_id", "rater_id", "seq", "kind")
-        ),
+        "NEW.answer IS NULL AND NEW.note = '' AND NEW.flags IN ('', OLD.flags)",
+        *(f"(NEW.{name} = OLD.{name} OR NEW.{name} IS NULL AND OLD.{name} IS NULL)" for name in KEPT),
+        *(f"(NEW.{name} IS NULL OR NEW.{name} = OLD.{name})" for name in BLANKED),
     ]
 )
 OF_WITHDRAWN = (
@@ -45,16 +55,17 @@ def make_append_only(table: str, act: str, allowed: str) -> None:
     """Have the database itself refuse an UPDATE or DELETE of a table, unless the condition holds."""
     name = f"{table}_no_{act.lower()}"
     message = f"rows of {table} are never changed or deleted"
+    allowed = f"COALESCE(({allowed}), FALSE)"  # a comparison with NULL allows nothing
     if op.get_bind().dialect.name == "sqlite":
         op.execute(
-            f"CREATE TRIGGER {name} BEFORE {act} ON {table} WHEN NOT ({allowed}) "
+            f"CREATE TRIGGER {name} BEFORE {act} ON {table} WHEN NOT {allowed} "
             f"BEGIN SELECT RAISE(ABORT, '{message}'); END"
         )
         return
     row = "NEW" if act == "UPDATE" else "OLD"
     op.execute(
         f"CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
-        f"IF NOT ({allowed}) THEN RAISE EXCEPTION '{message}'; END IF; RETURN {row}; END $$"
+        f"IF NOT {allowed} THEN RAISE EXCEPTION '{message}'; END IF; RETURN {row}; END $$"
     )
     op.execute(f"CREATE TRIGGER {name} BEFORE {act} ON {table} FOR EACH ROW EXECUTE FUNCTION {name}()")
 
