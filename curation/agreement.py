@@ -14,7 +14,7 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -69,13 +69,16 @@ def prevalence(counts: IntArray) -> FloatArray:
     return shares
 
 
-def fleiss_kappa(counts: IntArray, estimator: Estimator = "gwet") -> Kappa:
+def fleiss_kappa(
+    counts: IntArray, estimator: Estimator = "gwet", items: Sequence[str] | None = None
+) -> Kappa:
     """Return Fleiss' kappa of a (N, q) table of counts.
 
     Parameters
     ----------
     estimator : `gwet` weighs every item the same [2]_; `cuzick` weighs every rating [3]_; `fleiss` [1]_ demands
         equal numbers of ratings, where all three coincide
+    items : the names of the rows, for the message; by default their numbers
 
     Raises
     ------
@@ -91,7 +94,7 @@ def fleiss_kappa(counts: IntArray, estimator: Estimator = "gwet") -> Kappa:
     if estimator == "cuzick":
         return _cuzick_kappa(counts)
     if estimator == "fleiss":
-        _check_equal(counts)
+        _check_equal(counts, items)
     p_expected = float((prevalence(counts) ** 2).sum())
     return chance_corrected(observed_agreement(counts), p_expected)
 
@@ -114,13 +117,13 @@ def _check_counts(counts: IntArray) -> None:
         raise CuebenchError(f"row {int(np.argwhere(counts < 0)[0][0])} of the counts: expected 0 or more")
 
 
-def _check_equal(counts: IntArray) -> None:
+def _check_equal(counts: IntArray, items: Sequence[str] | None) -> None:
     r = counts.sum(1)
     usual = int(np.bincount(r).argmax())
     if (r != usual).any():
         row = int(np.flatnonzero(r != usual)[0])
         raise CuebenchError(
-            f"item {row}: {int(r[row])} ratings where most items have {usual}; Fleiss' kappa of 1971 demands equal "
+            f"item {row if items is None else items[row]}: {int(r[row])} ratings where most items have {usual}; Fleiss' kappa of 1971 demands equal "
             "numbers: use the estimator gwet or cuzick"
         )
 

@@ -236,17 +236,21 @@ class Interval:
 
 
 def interval(kappa: float, se: float, level: float = 0.95) -> Interval:
-    """Return the interval on the scale log(1 - kappa) [3]_, for a kappa below 1 and its two-way standard error."""
+    """Return the interval on the scale log(1 - kappa) [3]_, for a kappa below 1 and its two-way standard error.
+
+    The scale has no lower end while kappa has: no bound lies below -1, or below a kappa that does itself.
+    """
     g, se_g = np.log1p(-kappa), se / (1 - kappa)
     two_sided, one_sided = stats.norm.ppf((1 + level) / 2), stats.norm.ppf(level)
     lower, upper, bound = 1 - np.exp(g + np.array([two_sided, -two_sided, one_sided]) * se_g)
+    lower, bound = np.maximum([lower, bound], min(-1.0, kappa))
     return Interval(level, float(lower), float(upper), float(bound))
 
 
 def perfect_interval(counts: IntArray, level: float = 0.95) -> Interval | None:
     """Return the interval where no disagreement was observed: [(1 - u - p_e) / (1 - p_e), 1], u = 1 - alpha^(1 / N).
 
-    None where kappa itself is undefined. N counts the items with two or more ratings.
+    None where kappa itself is undefined. N counts the items with two or more ratings. No bound lies below -1.
     """
     p_expected = float((prevalence(counts) ** 2).sum())
     if observed_agreement(counts) is None or p_expected >= 1 - 1e-15:
@@ -255,7 +259,7 @@ def perfect_interval(counts: IntArray, level: float = 0.95) -> Interval | None:
 
     def bound(alpha: float) -> float:
         u = 1 - alpha ** (1 / n_items)
-        return float((1 - u - p_expected) / (1 - p_expected))
+        return max(-1.0, float((1 - u - p_expected) / (1 - p_expected)))
 
     return Interval(level, bound((1 - level) / 2), 1.0, bound(1 - level))
 

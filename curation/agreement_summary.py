@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ from curation.agreement import (
 from curation.agreement_errors import Interval, StandardErrors, interval, perfect_interval, standard_errors
 from curation.category_errors import category_standard_errors
 from curation.ratings import Ratings
+from data_manifests.errors import CuebenchError
 
 
 @dataclass(frozen=True)
@@ -89,10 +91,12 @@ def summarise_agreement(
     Raises
     ------
     CuebenchError
-        If the estimator is `fleiss` and the numbers of ratings differ.
+        If the estimator is `fleiss` and the numbers of ratings differ, or the level is none.
     """
+    if not 0.5 <= level < 1:
+        raise CuebenchError(f"level {level}: expected a level of confidence from 0.5 to below 1, such as 0.95")
     counts = ratings.counts
-    kappa = fleiss_kappa(counts, estimator)
+    kappa = fleiss_kappa(counts, estimator, ratings.items)
     se = standard_errors(ratings, estimator)
     bounds = agreement_interval(ratings, kappa, se, level)
     others = {name: coefficient(counts).value for name, coefficient in COEFFICIENTS.items()}
@@ -145,11 +149,14 @@ def _warnings(ratings: Ratings, kappa: Kappa, se: StandardErrors, ac1: float | N
         found.append(f"items have {r.min()} to {r.max()} ratings")
     if se.two_way is None and kappa.value is not None:
         found.append("no standard error: leaving out one rater or item leaves a kappa that is undefined")
-    if len(ratings.raters) < 5:
+    if len(ratings.raters) < 5 and kappa.value is not None:
         found.append(
             f"{len(ratings.raters)} raters: the interval holds for these people more than for others; a few raters "
             "cannot certify kappa to better than about .1, however many items they rate"
         )
+    spellings = Counter(name.casefold() for name in ratings.categories)
+    if alike := [name for name in ratings.categories if spellings[name.casefold()] > 1]:
+        found.append(f"categories that differ in case only are counted as different: {', '.join(alike)}")
     if kappa.value is not None and ac1 is not None and abs(kappa.value - ac1) > 0.05:
         found.append(
             f"kappa {kappa.value:.3f} and AC1 {ac1:.3f} differ by more than .05: the categories are used very "

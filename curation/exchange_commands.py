@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from curation.options import DATABASE, FORMAT
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -15,12 +17,6 @@ if TYPE_CHECKING:
     from curation.rating_records import ResponseRecord
     from data_manifests.records import CueKind
 
-DATABASE = click.option(
-    "--db",
-    required=True,
-    metavar="URL",
-    help="The database: a SQLite file, sqlite:///FILE or postgresql://...",
-)
 OUT = click.option(
     "--out",
     required=True,
@@ -31,9 +27,6 @@ SNAPSHOT = click.option(
     "--snapshot", "snapshot_id", type=click.IntRange(min=1), help="An earlier snapshot; default: a new one."
 )
 FORCE = click.option("--force", is_flag=True, help="Overwrite FILE.")
-FORMAT = click.option(
-    "--format", "form", default="text", show_default=True, type=click.Choice(["text", "json"])
-)
 
 
 @click.command("export", epilog="Example: cuebench review export --db review.db first --out verdicts.csv")

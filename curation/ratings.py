@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +14,8 @@ from data_manifests.errors import CuebenchError
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
+
+MOST_LABELS = 1_000  # as many as ImageNet has: a column with more is one of times, or of ids
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +87,8 @@ def make_ratings(
     Raises
     ------
     CuebenchError
-        If a rater rated an item twice, a label was not offered, or nothing is left.
+        If a rater rated an item twice, a label was not offered, the categories have an empty or repeated name, the
+        labels are too many to be categories, or nothing is left.
 
     Examples
     --------
@@ -96,6 +100,7 @@ def make_ratings(
         raise CuebenchError("there are no ratings: every label is missing, or the table is empty")
     given = [str(labels[index]) for index in present]
     offered = tuple(sorted(set(given)) if categories is None else categories)
+    _check_offered(offered, named=categories is not None)
     if unknown := sorted(set(given) - set(offered)):
         raise CuebenchError(
             f"labels that are no category: {', '.join(unknown[:5])}; the categories are {', '.join(offered)}; "
@@ -107,6 +112,21 @@ def make_ratings(
     category = np.array([code[label] for label in given], np.int64)
     _check_once(item, rater, item_names, rater_names)
     return Ratings(item, rater, category, item_names, rater_names, offered, len(labels) - len(present))
+
+
+def _check_offered(offered: Sequence[str], *, named: bool) -> None:
+    """Refuse categories that would be counted twice: some coefficients depend on how many there are."""
+    if not named:
+        if len(offered) > MOST_LABELS:
+            raise CuebenchError(
+                f"{len(offered)} different labels, e.g. {', '.join(offered[:3])}: expected at most {MOST_LABELS}; is "
+                "this the column with the category that was chosen? If so, name them all with --categories"
+            )
+        return
+    twice = sorted(name for name, n in Counter(offered).items() if n > 1)
+    if twice or not all(offered):
+        what = f"{', '.join(twice)} stands there twice" if twice else "one of them has no name"
+        raise CuebenchError(f"categories {', '.join(offered)}: {what}; name each category once")
 
 
 def _encode(values: Sequence[str]) -> tuple[tuple[str, ...], IntArray]:

@@ -8,18 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from curation.exchange_commands import review_export, review_import_verdicts
+from curation.options import DATABASE, FORMAT
+
 if TYPE_CHECKING:
     from data_manifests.records import CueKind
 
-DATABASE = click.option(
-    "--db",
-    required=True,
-    metavar="URL",
-    help="The database: a SQLite file, sqlite:///FILE or postgresql://...",
-)
-FORMAT = click.option(
-    "--format", "form", default="text", show_default=True, type=click.Choice(["text", "json"])
-)
 KIND = click.option("--cue-kind", type=click.Choice(["shape", "texture"]), help="Cues of this kind only.")
 
 
@@ -214,3 +208,7 @@ def picks(db: str, slug: str, out: str, segmenter: str | None, force: bool, form
         summary = write_picks(store, slug, out, segmenter=segmenter)
     click.echo(json.dumps(vars(summary), indent=2) if form == "json" else summary.to_text())
     click.echo(f"wrote {out}; render with it: cuebench generate RECIPE ... --masks {out}", err=True)
+
+
+review_group.add_command(review_export)
+review_group.add_command(review_import_verdicts)

@@ -9,15 +9,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
+from curation.exchange_commands import study_export, study_import
+from curation.options import DATABASE, FORMAT
+
 if TYPE_CHECKING:
     from curation.database import Store
-
-_DB = click.option(
-    "--db", required=True, metavar="URL", help="The database: a file, sqlite:/// or postgresql://."
-)
-_FORMAT = click.option(
-    "--format", "form", default="text", show_default=True, type=click.Choice(["text", "json"])
-)
 
 
 class Summary(Protocol):
@@ -54,7 +50,7 @@ def study() -> None:
 @click.option(
     "--cues", required=True, metavar="RUN", help="A run folder, its cues.jsonl, or a folder of cues."
 )
-@_DB
+@DATABASE
 @click.option(
     "--protocol",
     "protocol_name",
@@ -68,7 +64,7 @@ def study() -> None:
     "--catch", metavar="FILE", help="The sources.jsonl of the catch trials; default: beside the cues."
 )
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0, 2**31 - 1))
-@_FORMAT
+@FORMAT
 def plan(
     slug: str,
     cues: str,
@@ -100,7 +96,7 @@ def plan(
 @click.argument("slug")
 @click.option("--n", required=True, type=click.IntRange(1, 10_000), help="How many participants.")
 @click.option("--base-url", required=True, metavar="URL", help="Where `cuebench annotate` is reached.")
-@_DB
+@DATABASE
 def invite(slug: str, n: int, base_url: str, db: str) -> None:
     """Make participants and print a CSV of their code and link; each link is shown this once."""
     from curation.study import invite as make_invitations
@@ -114,8 +110,8 @@ def invite(slug: str, n: int, base_url: str, db: str) -> None:
 
 @study.command(epilog="Example: cuebench study status fall --db study.db")
 @click.argument("slug")
-@_DB
-@_FORMAT
+@DATABASE
+@FORMAT
 def status(slug: str, db: str, form: str) -> None:
     """Show how many participants and slots are in which state, and how many ratings the images have.
 
@@ -138,8 +134,8 @@ def status(slug: str, db: str, form: str) -> None:
     metavar="NAME|FILE",
     help="Other rules than the protocol's: to see what they would do; not stored.",
 )
-@_DB
-@_FORMAT
+@DATABASE
+@FORMAT
 def screen(slug: str, rules: str | None, db: str, form: str) -> None:
     """Flag the raters who meet a pre-registered rule of exclusion; nothing is deleted, agreement is not looked at."""
     from curation.screening import read_exclusions
@@ -152,7 +148,7 @@ def screen(slug: str, rules: str | None, db: str, form: str) -> None:
 @click.argument("code")
 @click.option("--reason", default="", help="Kept with the withdrawal; no names.")
 @click.confirmation_option(prompt="Remove all answers of this participant for good?")
-@_DB
+@DATABASE
 def withdraw(code: str, reason: str, db: str) -> None:
     """Remove the answers of the participant with this CODE, at their wish; their place is free again."""
     from curation.study import withdraw as remove
@@ -164,7 +160,7 @@ def withdraw(code: str, reason: str, db: str) -> None:
 @study.command("top-up", epilog="Example: cuebench study top-up fall --db study.db")
 @click.argument("slug")
 @click.option("--ratings", type=click.IntRange(min=1), help="Ratings that every image is to reach.")
-@_DB
+@DATABASE
 def top_up(slug: str, ratings: int | None, db: str) -> None:
     """Add places until every image can reach the protocol's minimum of ratings that count."""
     from curation.study import expire_leases
@@ -175,3 +171,7 @@ def top_up(slug: str, ratings: int | None, db: str) -> None:
     added = add_slots(store, slug, ratings)
     lacking = ", ".join(f"{n} {kind}" for kind, n in added.n_lacking.items())
     click.echo(f"{added.n_slots} places added; images below {added.n_wanted} ratings: {lacking}")
+
+
+study.add_command(study_export)
+study.add_command(study_import)

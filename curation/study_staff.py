@@ -51,7 +51,9 @@ def withdraw(store: Store, rater_code: str, reason: str = "") -> int:
         If there is no such rater.
     """
     with store.write() as session:
-        rater = session.scalar(select(Rater).where(Rater.public_code == rater_code.strip().upper()))
+        rater = session.scalar(
+            select(Rater).where(Rater.public_code == rater_code.strip().upper()).with_for_update()
+        )
         if rater is None:
             raise CuebenchError(f"rater {rater_code}: no such code; it has 8 letters and digits")
         known = session.get(Withdrawal, rater.id)

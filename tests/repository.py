@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 PACKAGES = ("annotation_app", "curation", "data_manifests", "evaluation", "generation")
 
-FOLDERS = (*PACKAGES, ".ci", "benchmarks", "tests")
+FOLDERS = (*PACKAGES, ".ci", "benchmarks", "docs", "tests")
 
 # at the top lie a person's own photographs, runs and databases too
 _SUFFIXES_AT_THE_TOP = frozenset({"", ".md", ".toml", ".txt"})

@@ -213,9 +213,7 @@ def test_a_takedown_writes_the_next_version(published: Path, tmp_path: Path) -> 
     cues = [cue for cue in read_release(str(published)).data.cues if cue.superclass == "shape_0"]
     named = [word for cue in cues[:3] for word in ("--source", cue.parent_source_ids[0])]
     arguments = [*named, "--reason", "asked for", "--version", "1.0.1", "--out", str(tmp_path / "1.0.1")]
-    found = invoke(
-        takedown_verb, str(published), *arguments, "--date", DATE, "--tar", str(tmp_path / "a.tar")
-    )
+    found = invoke("takedown", str(published), *arguments, "--date", DATE, "--tar", str(tmp_path / "a.tar"))
     assert found.exit_code == 0
     assert "the gate says INSUFFICIENT to what is left" in found.stderr
     assert f"now delete or hide {published} wherever it is published" in found.stderr

@@ -30,6 +30,7 @@ def test_the_shipped_protocols_are_the_designs_that_were_simulated() -> None:
         "coverage": (880, 5, 50),
         "pilot": (100, 10, 50),
         "crew": (0, 4, 0),
+        "demo": (0, 12, 0),
     }
     assert all(read_protocol(name).name == name for name in numbers)
 
