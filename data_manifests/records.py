@@ -120,7 +120,8 @@ class CueRecord(Record):
 class MaskRecord(Record):
     """The mask that a run used for one photograph, or a pick made by a person; no hash: none was found.
 
-    `file_name` is relative to the folder of the manifest. `candidates` holds the scores of every candidate.
+    `file_name` is relative to the folder of the manifest. `candidates` holds the scores of every candidate,
+    `flags` what is doubtful about the choice; the cues made with the mask carry them too.
     """
 
     schema_version: Literal[1] = SCHEMA_VERSION
@@ -131,6 +132,7 @@ class MaskRecord(Record):
     segmenter: str
     reason: str = ""
     candidates: tuple[dict[str, str | float], ...] = ()
+    flags: tuple[str, ...] = ()
 
     @property
     def sort_key(self) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +13,9 @@ from data_manifests.labels import imagenet_labels
 from data_manifests.records import CueKind
 from data_manifests.shipped import nearest, read_toml, shipped_names
 
-LabelSpace = Literal["imagenet-1k", "wordnet"]
+LabelSpace = Literal["imagenet-1k", "wordnet", "none"]
+
+log = logging.getLogger(__name__)
 
 _FOLDER = "taxonomies"
 _KINDS: tuple[CueKind, ...] = get_args(CueKind)
@@ -23,7 +26,7 @@ _WNID = re.compile(r"n[0-9]{8}")
 
 @dataclass(frozen=True)
 class Taxonomy:
-    """The superclasses of each cue kind with their WordNet ids (empty where no network label exists).
+    """The superclasses of each cue kind with their WordNet ids.
 
     A superclass may have both kinds: its photographs then give both cues.
     """
@@ -64,8 +67,9 @@ def read_taxonomy(name_or_path: str) -> Taxonomy:
     """Return a shipped taxonomy by name, or the one in a TOML file.
 
     The file has a `name`, an optional `label_space` (`imagenet-1k`, the default: every WordNet id must be one
-    of its 1,000; `wordnet`: any well-formed one) and a table for each kind, `[shape]` and `[texture]`, of
-    `superclass = ["n........", ...]`.
+    of its 1,000; `wordnet`: any well-formed one; `none`: a superclass may have no id, for which no network
+    can be scored) and a table for each kind, `[shape]` and `[texture]`, of `superclass = ["n........", ...]`.
+    A superclass that has other ids as a shape than as a texture is logged as a warning.
 
     Raises
     ------
@@ -78,12 +82,18 @@ def read_taxonomy(name_or_path: str) -> Taxonomy:
     problems = list(_problems(content))
     if problems:
         raise ProblemsError(where, problems)
-    return Taxonomy(
+    taxonomy = Taxonomy(
         name=content["name"],
         label_space=content.get("label_space", "imagenet-1k"),
         shape=_table(content.get("shape", {})),
         texture=_table(content.get("texture", {})),
     )
+    for superclass in taxonomy.shape.keys() & taxonomy.texture.keys():
+        if taxonomy.shape[superclass] != taxonomy.texture[superclass]:
+            log.warning(
+                "%s: %s has other WordNet ids as a shape than as a texture; is that meant?", where, superclass
+            )
+    return taxonomy
 
 
 def _table(table: dict[str, list[str]]) -> dict[str, tuple[str, ...]]:
@@ -108,6 +118,12 @@ def _problems(content: dict[str, Any]) -> Iterator[str]:
             yield from _table_problems(kind, table, label_space)
         else:
             yield f"{kind}: expected a table of superclasses, got {table!r}"
+    spellings: dict[str, set[str]] = {}
+    for superclass in sorted({name for table in tables if isinstance(table, dict) for name in table}):
+        spellings.setdefault(superclass.lower(), set()).add(superclass)
+    for names in spellings.values():
+        if len(names) > 1:
+            yield f"{', '.join(sorted(names))}: differ by case alone, and are one folder on some systems; keep one"
 
 
 def _table_problems(kind: str, table: dict[str, Any], label_space: object) -> Iterator[str]:
@@ -119,6 +135,8 @@ def _table_problems(kind: str, table: dict[str, Any], label_space: object) -> It
         if not isinstance(wnids, list):
             yield f"{key}: expected a list of WordNet ids, got {wnids!r}"
             continue
+        if not wnids and label_space != "none":
+            yield f'{key}: no WordNet id; name one, or write label_space = "none"'
         for wnid in wnids:
             if not isinstance(wnid, str) or not _WNID.fullmatch(wnid):
                 yield f'{key}: {wnid!r} is not a WordNet id such as "n04548280"{_by_name(wnid)}'

@@ -8,7 +8,7 @@ import html
 import logging
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from importlib.resources import files
 from typing import Annotated, Any
@@ -21,10 +21,10 @@ from data_manifests.errors import CuebenchError
 from data_manifests.jsonl import canonical_json, read_records
 from data_manifests.records import OK, CueRecord, SourceRecord
 from data_manifests.shipped import read_toml
-from data_manifests.storage import join, read_bytes, write_bytes
+from data_manifests.storage import exists, join, read_bytes, write_bytes
 from generation.gallery_pictures import cue_picture, decode_picture, mask_outline, photograph_picture
-from generation.gallery_rows import Row, cue_state, first_of_each_group, make_rows
-from generation.outcome import Unavailable
+from generation.gallery_rows import Row, cue_state, first_of_each_group, make_rows, rows_of_classes
+from generation.outcome import CUE_FLAGS, SOURCE_FLAGS, Unavailable
 from generation.photograph import decode_photograph
 from generation.shape_quality import SHAPE_QUALITY
 from generation.texture_quality import TEXTURE_QUALITY
@@ -32,6 +32,8 @@ from generation.texture_quality import TEXTURE_QUALITY
 _log = logging.getLogger(__name__)
 
 GALLERY_NAME = "gallery.html"
+# A browser on a small machine takes seconds to open more.
+LARGE_PAGE_BYTES = 60_000_000
 
 LoadPhotograph = Callable[[SourceRecord], npt.NDArray[np.uint8] | None]
 """Returns the upright photograph of a record, (H, W, 3) uint8 sRGB, or None where it can't be had."""
@@ -79,8 +81,11 @@ def write_gallery(
     run_url: str,
     load_photograph: LoadPhotograph | None = None,
     params: GalleryParams | None = None,
+    classes: Collection[str] = (),
 ) -> str:
     """Write `gallery.html` into a run folder and return its URL. The same run gives the same bytes.
+
+    With `classes` only these superclasses are in the page, whose name is then `gallery-CLASS-CLASS.html`.
 
     Parameters
     ----------
@@ -91,13 +96,17 @@ def write_gallery(
         default: `read_photograph` with file names relative to the run folder.
     params
         How large the page may grow.
+    classes
+        Superclasses to show; all, if there are none.
 
     Raises
     ------
     CuebenchError
-        If the recipe or one of the manifests can't be read, or the page can't be written. A missing mask or
-        cue file is no error: the page says so in its place.
+        If the folder holds no run or an unfinished one, has none of a superclass, one of the manifests can't
+        be read, or the page can't be written. A missing mask or cue file is no error: the page says so in
+        its place.
     """
+    _check_run(run_url)
     params = params or GalleryParams()
     load_photograph = load_photograph or partial(read_photograph, run_url)
     _, recipe = read_toml(join(run_url, "recipe.toml"), "recipes")
@@ -105,6 +114,7 @@ def write_gallery(
         read_records(join(run_url, "sources.jsonl"), SourceRecord),
         read_records(join(run_url, "cues.jsonl"), CueRecord),
     )
+    rows = rows_of_classes(rows, classes, run_url)
     listed = first_of_each_group(rows, params.max_sources, lambda _: 1)
     pictured = first_of_each_group(listed, params.max_cue_pictures, lambda row: len(row.cues))
     with_picture = {id(row) for row in pictured}
@@ -119,13 +129,24 @@ def write_gallery(
         "run": _run_facts(run_url, recipe, rows),
         "groups": _group_counts(rows),
         "limits": recipe.get("limits", {}),
+        "flag_meanings": {**SOURCE_FLAGS, **CUE_FLAGS},
         "meanings": {**SHAPE_QUALITY, **TEXTURE_QUALITY},
         "notices": _notices(rows, listed, pictured, lossless=lossless),
         "cards": [_card(row, has_pictures=index in pictures) for index, row in enumerate(listed)],
     }
-    url = join(run_url, GALLERY_NAME)
+    url = join(run_url, "-".join(["gallery", *sorted(set(classes))]) + ".html")
     write_bytes(url, _render_page(data, pictures).encode())
     return url
+
+
+def _check_run(run_url: str) -> None:
+    for name, missing in (
+        ("recipe.toml", "holds no run; name the folder that was the --out of `generate`"),
+        ("sources.jsonl", "holds no run; name the folder that was the --out of `generate`"),
+        ("cues.jsonl", "the run is not finished; the same `generate` command goes on with it"),
+    ):
+        if not exists(join(run_url, name)):
+            raise CuebenchError(f"{run_url}: {missing} ({name} is missing)")
 
 
 def read_photograph(base: str, source: SourceRecord) -> npt.NDArray[np.uint8] | None:

@@ -35,6 +35,7 @@
   const compareText = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
   const baseName = (path) => path.slice(path.lastIndexOf("/") + 1);
   const words = (name) => name.replaceAll("_", " ");
+  const nameOf = (card) => `${words(card.superclass)}, ${baseName(card.source.file_name || "not in sources.jsonl")}`;
   const groupKey = (kind, superclass) => `${kind}/${superclass}`;
   const cueName = (cue, kind) =>
     cue.grid ? `${cue.grid}×${cue.grid}${cue.variant ? ` · variant ${cue.variant}` : ""}` : kind;
@@ -66,6 +67,7 @@
     if (limit.min === undefined) return `≤ ${limit.max}`;
     return limit.max === undefined ? `≥ ${limit.min}` : `${limit.min} – ${limit.max}`;
   }
+  const flagChip = (flag) => el("span", { class: "chip", title: data.flag_meanings[flag] || data.meanings[flag] }, `⚑ ${words(flag)}`);
   const badge = (state, text) => {
     const [icon, word] = STATES[state];
     return el("span", { class: `badge ${state}` }, `${icon} ${text || word}`);
@@ -92,6 +94,7 @@
     if (!view.outline) given.set("outline", "off");
     return given.toString();
   }
+  const unfiltered = () => ({ ...initialView(), outline: view.outline, sort: view.sort, descending: view.descending });
   const filtersCues = () => Boolean(view.state || view.status || view.flag);
   const matchesCue = (card, cue) =>
     (!view.state || cue.state === view.state) &&
@@ -157,7 +160,9 @@
     const line = el("p", {}, el("span", {}, el("strong", {}, run.n_cues.toLocaleString("en")), " cues of ",
       el("strong", {}, run.n_sources.toLocaleString("en")), run.n_sources === 1 ? " photograph" : " photographs"));
     const parts = el("p", {}, ...Object.keys(total).filter((name) => total[name]).map((name) =>
-      el("span", { class: `text-${name}` }, `${STATES[name][0]} `, el("strong", {}, total[name].toLocaleString("en")), ` ${STATES[name][1]}`)));
+      el("button", { type: "button", class: `text-${name}`, "aria-label": `${total[name]} ${STATES[name][1]}: show only these`,
+        onclick: () => change({ ...unfiltered(), state: name }) },
+        `${STATES[name][0]} `, el("strong", {}, total[name].toLocaleString("en")), ` ${STATES[name][1]}`)));
     byId("totals").append(line, parts, bar(total));
     byId("notices").append(...data.notices.map((text) => el("p", { class: "notice", role: "note" }, text)));
   }
@@ -179,7 +184,7 @@
       "aria-label": `${group[name]} ${STATES[name][1]} in ${group.superclass}: show only these`,
       onclick: () => change({ classes: [key], state: name, status: "", flag: "" }),
     }, String(group[name])));
-    const title = `${count(group.n_sources, "photograph")}${group.none ? `, ${group.none} without a cue` : ""}`;
+    const title = `${words(group.superclass)}: ${count(group.n_sources, "photograph")}${group.none ? `, ${group.none} without a cue` : ""}`;
     return el("tr", { "data-key": key },
       el("th", { scope: "row" }, el("button", { type: "button", title, onclick: () => toggleClass(key) }, words(group.superclass))),
       el("td", { class: "share" }, bar(group)), ...["ok", "flagged", "failed"].map(cell));
@@ -228,7 +233,7 @@
     byId("tools").addEventListener("submit", (event) => event.preventDefault());
     byId("tools").addEventListener("reset", (event) => {
       event.preventDefault();
-      change({ ...initialView(), outline: view.outline, sort: view.sort, descending: view.descending });
+      change(unfiltered());
     });
   }
   function showControls() {
@@ -268,7 +273,7 @@
     const fit = el("span", { class: "fit" });
     fit.style.width = width < height ? `${(100 * width) / height}%` : "100%";
     fit.style.height = height < width ? `${(100 * height) / width}%` : "100%";
-    if (photograph) fit.append(el("img", { src: photograph, alt: `Photograph ${source.file_name || ""}`, decoding: "async" }));
+    if (photograph) fit.append(el("img", { src: photograph, alt: `Photograph of ${nameOf(card)}`, decoding: "async" }));
     if (outline) {
       const box = `M0 0H${outline.width}V${outline.height}H0Z`;
       fit.append(svg("svg", { class: "outline", viewBox: `0 0 ${outline.width} ${outline.height}`, preserveAspectRatio: "none", "aria-hidden": "true" },
@@ -290,21 +295,21 @@
         : "No pictures of this photograph in this page; the cue opens from the run folder.";
       return absentFrame(tag, attributes, card.has_pictures ? "failed" : "none", card.has_pictures ? "file missing" : "not shown", sentence);
     }
-    const alt = `${card.kind === "shape" ? "Shape" : `Texture ${cueName(cue, "")}`} cue of ${card.superclass}`;
+    const alt = `${card.kind === "shape" ? "Shape" : `Texture ${cueName(cue, "")}`} cue of ${nameOf(card)}`;
     return el(tag, { ...attributes, class: "frame" }, el("span", { class: "fit" }, el("img", { src: picture, alt, decoding: "async" })));
   }
   function cueLabel(card, cue) {
     const value = cue.quality[view.sort];
     return [el("span", { class: "name" }, cueName(cue, card.kind)),
       cue.state === "flagged" ? null : badge(cue.state),
-      ...(cue.flags || []).map((flag) => el("span", { class: "chip" }, `⚑ ${words(flag)}`)),
+      ...(cue.flags || []).map((flag) => flagChip(flag)),
       value === undefined ? null : el("span", { class: "value" }, `${words(view.sort)} ${value}`)];
   }
   function cueTile(card, cue) {
     const text = Object.entries(cue.quality).sort(([a], [b]) => compareText(a, b))
       .map(([name, value]) => `${words(name)}: ${value}${isOutside(value, limitOf(card, cue, name)) ? `  (limit ${limitText(limitOf(card, cue, name))})` : ""}`).join("\n");
     const frame = cueFrame(card, cue, "button", { type: "button", title: text, onclick: () => openViewer(card, cue),
-      "aria-label": `Enlarge ${cueName(cue, card.kind)} of ${card.superclass}, ${cue.state === "failed" ? `${cue.status}: ${cue.status_detail || ""}` : cue.state}` });
+      "aria-label": `Enlarge ${cueName(cue, card.kind)} of ${nameOf(card)}, ${cue.state === "failed" ? `${cue.status}: ${cue.status_detail || ""}` : cue.state}` });
     return el("figure", { class: "tile cue", "data-cue": cue.cue_id }, frame, el("figcaption", { class: "label" }));
   }
   function credit(source) {
@@ -316,10 +321,10 @@
   }
   function drawCard(card) {
     const source = card.source;
-    const enlarge = { type: "button", onclick: () => openViewer(card, card.cues[0]), "aria-label": `Enlarge the photograph ${source.file_name || ""}` };
+    const enlarge = { type: "button", onclick: () => openViewer(card, card.cues[0]), "aria-label": `Enlarge the photograph of ${nameOf(card)}` };
     const label = el("figcaption", { class: "label" }, el("span", { class: "name" }, "photograph"),
       card.status === "ok" ? null : badge("none", words(card.status)),
-      ...card.flags.map((flag) => el("span", { class: "chip" }, `⚑ ${words(flag)}`)));
+      ...card.flags.map((flag) => flagChip(flag)));
     const tiles = [el("figure", { class: "tile" }, photographFrame(card, "button", enlarge), label)];
     if (card.cues.length) tiles.push(...card.cues.map((cue) => cueTile(card, cue)));
     else tiles.push(el("div", { class: "tile" }, absentFrame("div", {}, "none", "no cue", card.status === "ok" ? "No cue was attempted." : "The photograph can't be used.")));
@@ -327,7 +332,7 @@
     const details = el("details", { class: "more-facts" }, el("summary", {}, "Numbers, mask and provenance"));
     details.addEventListener("toggle", () => { if (details.open && details.children.length === 1) details.append(...facts(card)); });
     return el("article", { class: card.cues.length > 1 ? "card wide" : "card", "data-card": String(card.index), "aria-label": `${card.superclass}, ${name}` },
-      el("header", {}, el("h3", {}, words(card.superclass)), el("span", { class: "file", title: name }, baseName(name))),
+      el("header", {}, el("h3", { title: words(card.superclass) }, words(card.superclass)), el("span", { class: "file", title: name }, baseName(name))),
       el("div", { class: "tiles" }, ...tiles), source.file_name ? credit(source) : null, details);
   }
   function facts(card) {
@@ -464,7 +469,7 @@
   function viewerLabel(card, cue) {
     const file = cue.file_name ? el("a", { href: fileAddress(cue.file_name), target: "_blank", rel: "noopener" },
       cue.width ? `open the file, ${cue.width} × ${cue.height} px` : "open the file") : null;
-    return [badge(cue.state), ...(cue.flags || []).map((flag) => el("span", { class: "chip" }, `⚑ ${words(flag)}`)), file].filter(Boolean);
+    return [badge(cue.state), ...(cue.flags || []).map((flag) => flagChip(flag)), file].filter(Boolean);
   }
   function viewerNumbers(card, cue) {
     return el("dl", { class: "viewer-numbers" }, ...Object.entries(cue.quality).sort(([a], [b]) => compareText(a, b)).map(([name, value]) => {

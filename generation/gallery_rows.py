@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+from data_manifests.errors import CuebenchError
 from data_manifests.records import OK, CueRecord, SourceRecord
+from data_manifests.shipped import nearest
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,21 @@ def make_rows(sources: Iterable[SourceRecord], cues: Iterable[CueRecord]) -> lis
         rows.append(Row(source, tuple(mine)))
     orphans = [Row(None, tuple(group)) for group in by_parent.values()]
     return sorted([*rows, *orphans], key=lambda row: row.group)
+
+
+def rows_of_classes(rows: Sequence[Row], classes: Collection[str], where: str) -> list[Row]:
+    """Return the rows of some superclasses; all, if none is named.
+
+    Raises
+    ------
+    CuebenchError
+        If there is no row of one of them; `where` names the run.
+    """
+    known = sorted({row.group[1] for row in rows})
+    for name in classes:
+        if name not in known:
+            raise CuebenchError(f"{where}: no class {name}{nearest(name, known)}; it has {', '.join(known)}")
+    return [row for row in rows if not classes or row.group[1] in classes]
 
 
 def first_of_each_group(rows: Sequence[Row], limit: int, weigh: Callable[[Row], int]) -> list[Row]:

@@ -82,7 +82,7 @@ def ingest(
     `provenance` names another; it has one row for each cue kind of its superclass. A bad photograph is a row
     with a status. A second copy in its superclass (same bytes, or same decoded pixels) has the status
     `duplicate`; perceptual hashes that differ in at most `near_duplicate_bits` of 64 raise the flag
-    `near_duplicate`, the same pixels in two superclasses of a kind `in_two_classes`. Files that neither are
+    `near_duplicate`, the same pixels in two superclasses (of either kind) `in_two_classes`. Files that neither are
     nor claim to be pictures, and hidden ones, have no row. The rows do not depend on `workers`.
 
     `photos` and `relative_to`, the folder of the manifest that will hold the rows (default: `photos`), are
@@ -147,6 +147,7 @@ class _Plan:
         self._taxonomy = taxonomy
         self._found: defaultdict[str, list[str]] = defaultdict(list)
         self._unknown: Counter[str] = Counter()
+        self._below: Counter[str] = Counter()
 
     def add(self, name: str, claims: Sequence[Claim]) -> None:
         """Take in a file with what the CSV says of it."""
@@ -157,6 +158,9 @@ class _Plan:
             return
         for claim in claims or [Claim()]:
             self._add_claim(name, claim)
+        folder = name.rpartition("/")[0]
+        if "/" in folder and len(self.uses) > n_before and not any(claim.superclass for claim in claims):
+            self._below[folder] += 1
         if has_image_suffix(name) and len(self.uses) == n_before:
             self.n_without_row += 1
 
@@ -200,8 +204,9 @@ class _Plan:
             f"{name}: {count} files{self._taxonomy.nearest(name)}"
             for name, count in sorted(self._unknown.items())
         ]
-        found = {"unknown_class": unknown, **self._found}
-        counts = {"unknown_class": self._unknown.total()}
+        below = [f"{folder}: {count} files" for folder, count in sorted(self._below.items())]
+        found = {"unknown_class": unknown, **self._found, "subfolder": below}
+        counts = {"unknown_class": self._unknown.total(), "subfolder": self._below.total()}
         return [
             Problem.of(kind, found.get(kind, ()), counts.get(kind))
             for kind in Problem.KINDS
@@ -333,7 +338,9 @@ def _short_name(record: SourceRecord) -> str:
 def _file_names(
     records: Sequence[SourceRecord], groups: Sequence[Sequence[int]]
 ) -> tuple[tuple[str, ...], ...]:
-    return tuple(sorted({tuple(records[index].file_name for index in group) for group in groups}))
+    return tuple(
+        sorted({tuple(dict.fromkeys(records[index].file_name for index in group)) for group in groups})
+    )
 
 
 def _mark_exact(records: list[SourceRecord], members: Sequence[int]) -> list[list[int]]:
@@ -357,12 +364,15 @@ def _mark_near(records: list[SourceRecord], members: Sequence[int], max_bits: in
 
 
 def _mark_shared(records: list[SourceRecord], members: Sequence[int]) -> list[list[int]]:
-    keys = [f"{records[index].cue_kind} {records[index].pixel_sha256}" for index in members]
+    keys = [records[index].pixel_sha256 or "" for index in members]
     found = [[members[place] for place in group] for group in identical_groups(keys)]
     shared = [group for group in found if len({records[index].superclass for index in group}) > 1]
     for group in shared:
         for index in group:
-            others = sorted({records[other].superclass for other in group} - {records[index].superclass})
+            own = records[index].superclass
+            others = sorted(
+                {f"{r.superclass} ({r.cue_kind})" for r in (records[i] for i in group) if r.superclass != own}
+            )
             _flag(records, index, "in_two_classes", f"also in {', '.join(others)}")
     return shared
 

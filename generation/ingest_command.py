@@ -10,7 +10,9 @@ import click
 
 from data_manifests.errors import CuebenchError
 from data_manifests.jsonl import write_records
-from data_manifests.storage import exists, parent
+from data_manifests.manifests import manifest_type
+from data_manifests.records import SourceRecord
+from data_manifests.storage import exists, parent, read_bytes
 from data_manifests.taxonomy import read_taxonomy
 
 if TYPE_CHECKING:
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
     "--workers", default=1, show_default=True, type=click.IntRange(min=1), help="Processes that decode."
 )
 @click.option("--format", "form", default="text", show_default=True, type=click.Choice(["text", "json"]))
-@click.option("--force", is_flag=True, help="Overwrite FILE.")
+@click.option("--force", is_flag=True, help="Replace FILE, if it is a source manifest.")
 def ingest(
     photos: str,
     taxonomy: str,
@@ -56,10 +58,7 @@ def ingest(
     """
     from generation.ingest import ingest as ingest_photographs
 
-    if exists(out) and not force:
-        raise CuebenchError(
-            f"{out}: there is already a file; choose another name, or overwrite it with --force"
-        )
+    _check_out(out, force=force)
     known = read_taxonomy(taxonomy)
     with _progress_bar() as on_progress:
         result = ingest_photographs(
@@ -75,6 +74,23 @@ def ingest(
     summary = result.summary
     click.echo(summary.model_dump_json(indent=2) if form == "json" else summary.to_text())
     click.echo(f"wrote {out}: {summary.n_rows} rows, {summary.n_ok} of them ok", err=True)
+
+
+def _check_out(out: str, *, force: bool) -> None:
+    """Refuse a name that is no manifest's, or taken; `force` gives up a source manifest and nothing else."""
+    if not out.endswith(".jsonl"):
+        raise CuebenchError(f"{out}: expected a name that ends in .jsonl for the source manifest")
+    if not exists(out):
+        return
+    if not force:
+        raise CuebenchError(
+            f"{out}: there is already a file; choose another name, or replace it with --force"
+        )
+    data = read_bytes(out)
+    if data.strip() and manifest_type(data) is not SourceRecord:
+        raise CuebenchError(
+            f"{out}: not a source manifest, and --force replaces nothing else; choose another name"
+        )
 
 
 @contextmanager

@@ -8,25 +8,13 @@ from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
+from data_manifests.licenses import COMMON_LICENSES, is_known_license
 from data_manifests.records import OK, CueKind, SourceRecord
+from data_manifests.shipped import nearest
 from data_manifests.taxonomy import Taxonomy
+from generation.outcome import SOURCE_STATUSES
 
 N_SHOWN = 10
-
-_STATUS_HINTS = {
-    "ok": "",
-    "duplicate": "delete the copies, or leave them: they give no cues",
-    "extreme_aspect": "crop the object, or take another photograph",
-    "hash_mismatch": "the file is not the one that the CSV describes: fetch it again, or correct the CSV",
-    "no_foreground": "take another photograph",
-    "not_an_image": "the download failed or saved a page: fetch it again",
-    "too_large": "scale it down first",
-    "too_small": "take a larger version",
-    "truncated": "the file ends early: fetch it again",
-    "unreadable": "fetch or save it again; see status_detail of the row",
-    "unsupported_format": "save it as JPEG or PNG; see status_detail of the row",
-    "unsupported_mode": "save it with 8 or 16 bits per channel",
-}
 
 
 class _Part(BaseModel):
@@ -64,6 +52,14 @@ class Problem(_Part):
         "class_disagrees": (
             "photographs in the folder of one superclass and the CSV row of another; the CSV counts",
             "move the file, or correct the row",
+        ),
+        "subfolder": (
+            "files in folders below that of a superclass; they count as that superclass",
+            "nothing, if that is meant; else move them out",
+        ),
+        "unknown_license": (
+            "usable rows with a licence that is none of the common SPDX ids",
+            "correct license_spdx (https://spdx.org/licenses), or write LicenseRef-NAME for one of your own",
         ),
     }
 
@@ -137,7 +133,10 @@ class IngestSummary(_Part):
         ignored = f", {_count(self.n_ignored, 'other file')} ignored" if self.n_ignored else ""
         photographs, rows = _count(self.n_photographs, "photograph"), _count(self.n_rows, "row")
         yield f"{photographs}, {rows}, {self.n_ok} ok{ignored}"
-        statuses = [(status, n, _STATUS_HINTS.get(status, "")) for status, n in self.by_status.items()]
+        statuses = [
+            (status, n, SOURCE_STATUSES[status].to_do if status in SOURCE_STATUSES else "")
+            for status, n in self.by_status.items()
+        ]
         yield from _table(("status", "rows", "what to do"), statuses)
 
     def _flag_lines(self) -> Iterator[str]:
@@ -204,8 +203,22 @@ def summarise(
             n_without_license=sum(record.license_spdx in ("", "NOASSERTION", "NONE") for record in usable),
             n_redistribution_unknown=sum(record.redistributable == "unknown" for record in usable),
         ),
-        problems=tuple(problems),
+        problems=(*problems, *_licence_problems(usable)),
     )
+
+
+def _licence_problems(usable: Sequence[SourceRecord]) -> Iterator[Problem]:
+    unknown = Counter(
+        record.license_spdx
+        for record in usable
+        if record.license_spdx and not is_known_license(record.license_spdx)
+    )
+    if unknown:
+        named = [
+            f"{name}: {count} rows{nearest(name, sorted(COMMON_LICENSES))}"
+            for name, count in sorted(unknown.items())
+        ]
+        yield Problem.of("unknown_license", named, unknown.total())
 
 
 def _balance(records: Sequence[SourceRecord], taxonomy: Taxonomy, target: int) -> Iterator[ClassBalance]:

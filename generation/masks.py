@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -29,6 +29,11 @@ MIN_COMPONENT_SHARE = 0.02
 MAX_HOLE_SHARE = 0.0005
 SMOOTH_SHARE = 0.0015
 MAX_UNCERTAINTY = 1.0
+# Intersection over union. Of u2netp's masks and GrabCut's on 51 photographs of the 20 classes ten lie below,
+# where one of them shows something else, and none between .52 and .64.
+MIN_AGREEMENT = 0.5
+
+UNCERTAIN, FALLBACK, DISAGREE = "mask_uncertain", "mask_fallback", "masks_disagree"
 
 # What Pillow raises on damaged files of the kinds that masks come in.
 _UNREADABLE = (OSError, ValueError, SyntaxError, EOFError, Image.DecompressionBombError)
@@ -63,12 +68,13 @@ class Segmenter(Protocol):
 
 @dataclass(frozen=True)
 class MaskChoice:
-    """The candidate that was taken, why, and the scores of all of them."""
+    """The candidate that was taken, why, the scores of all of them, and the flags of a doubtful choice."""
 
     mask: Mask
     segmenter: str
     reason: str
     scores: tuple[dict[str, str | float], ...]
+    flags: tuple[str, ...] = ()
 
 
 def clean_mask(probability: Probability) -> Mask:
@@ -138,11 +144,16 @@ def propose_from(probability: Probability, segmenter: str) -> list[MaskCandidate
     return candidates
 
 
-def choose_mask(candidates: Sequence[MaskCandidate], cue_kind: CueKind) -> MaskChoice | Unavailable:
+def choose_mask(
+    candidates: Sequence[MaskCandidate], cue_kind: CueKind, *, only_frame: bool = False
+) -> MaskChoice | Unavailable:
     """Return the first candidate that can carry a cue, with the reason; segmenters are named best first.
 
     A shape needs an object: between 1 % and 98 % of the frame. A texture without a confident object is taken
-    to fill the frame where `fullframe` is among the candidates. The choice proposes; people decide.
+    to fill the frame where `fullframe` is among the candidates; with `only_frame` nobody looked for an
+    object, and that is no makeshift. The choice proposes; people decide: `mask_uncertain` flags an object
+    that its segmenter is unsure of, `mask_fallback` a frame taken for want of an object, `masks_disagree` an
+    object that shares less than half with what every other segmenter found.
     """
     scores: tuple[dict[str, str | float], ...] = tuple(
         {"segmenter": c.segmenter, **c.scores, **_agreement(c, candidates)} for c in candidates
@@ -153,19 +164,36 @@ def choose_mask(candidates: Sequence[MaskCandidate], cue_kind: CueKind) -> MaskC
     confident = [c for c in usable if c.scores.get("uncertainty", 0.0) <= MAX_UNCERTAINTY]
     if frames and not confident:
         why = "the segmenters are unsure" if usable else "no object was found"
+        reason = "no other segmenter is named" if only_frame else why
         return MaskChoice(
-            frames[0].mask, FULL_FRAME, f"{why}, so the texture is taken to fill the frame", scores
+            mask=frames[0].mask,
+            segmenter=FULL_FRAME,
+            reason=f"{reason}, so the texture is taken to fill the frame",
+            scores=scores,
+            flags=() if only_frame else (FALLBACK,),
         )
     for chosen, others in ((confident, "confident"), (usable, "uncertain")):
         if chosen:
             reason = f"first {others} candidate of {len(candidates)}"
-            return MaskChoice(chosen[0].mask, chosen[0].segmenter, reason, scores)
+            flags = tuple(_doubts(chosen[0], candidates, is_confident=chosen is confident))
+            return MaskChoice(chosen[0].mask, chosen[0].segmenter, reason, scores, flags)
+    if only_frame:
+        return Unavailable("full_frame", "only `fullframe` is named, which has no outline; name a segmenter")
     if not objects:
         return Unavailable("no_foreground", "no segmenter found an object; draw a mask or pick one by hand")
     area = max(c.scores["area_share"] for c in objects)
     if area > MAX_AREA_SHARE:
         return Unavailable("full_frame", f"the mask fills {area:.0%} of the frame: there is no outline")
     return Unavailable("mask_empty", f"the largest mask holds {area:.1%} of the frame, 1 % is needed")
+
+
+def _doubts(
+    candidate: MaskCandidate, candidates: Sequence[MaskCandidate], *, is_confident: bool
+) -> Iterator[str]:
+    if not is_confident:
+        yield UNCERTAIN
+    if _agreement(candidate, candidates).get("agreement", 1.0) < MIN_AGREEMENT:
+        yield DISAGREE
 
 
 def _agreement(candidate: MaskCandidate, candidates: Sequence[MaskCandidate]) -> dict[str, float]:

@@ -56,7 +56,7 @@ def fetch(name: str, force: bool) -> None:
     if model.installed and not force:
         click.echo(checked_path(model))
         return
-    click.echo(f"{name}: fetching", err=True)
+    click.echo(f"{name}: fetching; it may take a minute", err=True)
     click.echo(fetch_model(model))
 
 

@@ -12,6 +12,7 @@ from typing import get_args
 from pydantic import BaseModel, ConfigDict
 
 from data_manifests.errors import ProblemsError
+from data_manifests.licenses import COMMON_LICENSES
 from data_manifests.records import CueKind, Redistributable
 from data_manifests.shipped import nearest
 from data_manifests.storage import read_bytes
@@ -35,19 +36,6 @@ COLUMNS = ("file_name", "cue", "cue_kind", *_TEXT_COLUMNS)
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 # The form of an SPDX expression, not the list of 700 ids: "CC BY 4.0" is the usual mistake.
 _SPDX = re.compile(r"[A-Za-z0-9.+-]+( (AND|OR|WITH) [A-Za-z0-9.+-]+)*")
-_COMMON_LICENSES = (
-    "Apache-2.0",
-    "CC-BY-2.0",
-    "CC-BY-3.0",
-    "CC-BY-4.0",
-    "CC-BY-NC-4.0",
-    "CC-BY-SA-2.0",
-    "CC-BY-SA-3.0",
-    "CC-BY-SA-4.0",
-    "CC0-1.0",
-    "MIT",
-    "NOASSERTION",
-)
 
 
 class Claim(BaseModel):
@@ -165,7 +153,7 @@ def _row_problems(row: Mapping[str, str], kind: str) -> Iterator[str]:
         yield f"sha256: expected 64 hexadecimal digits, got {sha256!r}"
     license_spdx = row.get("license_spdx", "")
     if license_spdx and not _SPDX.fullmatch(license_spdx.replace("(", "").replace(")", "")):
-        hint = nearest(license_spdx.replace(" ", "-"), list(_COMMON_LICENSES))
+        hint = nearest(license_spdx.replace(" ", "-"), sorted(COMMON_LICENSES))
         yield f"license_spdx: expected an SPDX id or LicenseRef-..., got {license_spdx!r}{hint}"
 
 

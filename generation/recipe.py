@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Collection, Iterator, Mapping
+from functools import cache
 from typing import Annotated, Any
 
 import tomli_w
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from data_manifests.errors import ProblemsError
 from data_manifests.jsonl import canonical_sha256
 from data_manifests.records import CueKind
 from data_manifests.shipped import nearest, read_toml, shipped_names
+from generation.recipe_problems import problems_in_words
 from generation.shape import ShapeParams
 from generation.shape_quality import SHAPE_QUALITY
 from generation.texture import TextureParams
 from generation.texture_quality import TEXTURE_QUALITY
 
 _FOLDER = "recipes"
+_SHIPPED = "refined-bias"
+MIN_SIDE_PX, MAX_SIDE_PX = 224, 2048
+_GRIDS = (4, 8, 16, 32)
 
 
 class Params(BaseModel):
@@ -45,12 +60,28 @@ class Limit(Params):
         return self
 
 
+def _check_number(name: str, known: Mapping[str, str], others: Mapping[str, str], table: str) -> str:
+    if name in known:
+        return name
+    if name in others:
+        raise ValueError(f"`{name}` belongs to {table}")
+    raise ValueError(f"`{name}` is not a quality number{nearest(name, sorted(known))}")
+
+
+_ShapeNumber = Annotated[
+    str, AfterValidator(lambda name: _check_number(name, SHAPE_QUALITY, TEXTURE_QUALITY, "limits.texture"))
+]
+_TextureNumber = Annotated[
+    str, AfterValidator(lambda name: _check_number(name, TEXTURE_QUALITY, SHAPE_QUALITY, "limits.shape"))
+]
+
+
 class Limits(Params):
     """The limits of each cue kind by quality number; `texture_by_grid` adds to or replaces `texture`."""
 
-    shape: dict[str, Limit] = {}
-    texture: dict[str, Limit] = {}
-    texture_by_grid: dict[int, dict[str, Limit]] = {}
+    shape: dict[_ShapeNumber, Limit] = {}
+    texture: dict[_TextureNumber, Limit] = {}
+    texture_by_grid: dict[int, dict[_TextureNumber, Limit]] = {}
 
     def of(self, kind: CueKind, grid: int | None) -> dict[str, Limit]:
         """Return the limits that hold for a cue."""
@@ -58,18 +89,32 @@ class Limits(Params):
             return self.shape
         return {**self.texture, **self.texture_by_grid.get(grid or 0, {})}
 
-    @model_validator(mode="after")
-    def _knows_every_number(self) -> Limits:
-        tables: list[tuple[Mapping[str, Limit], Mapping[str, str]]] = [
-            (self.shape, SHAPE_QUALITY),
-            (self.texture, TEXTURE_QUALITY),
-            *((table, TEXTURE_QUALITY) for table in self.texture_by_grid.values()),
-        ]
-        for table, known in tables:
-            for name in table:
-                if name not in known:
-                    raise ValueError(f"`{name}` is not a quality number{nearest(name, sorted(known))}")
-        return self
+
+@cache
+def _shipped_limits() -> dict[str, Any]:
+    return dict(read_toml(_SHIPPED, _FOLDER)[1]["limits"])
+
+
+def _with_shipped_limits(own: Any, grids: Collection[int]) -> Any:
+    """Return limits as written, with those of the shipped recipe for every number that they leave out.
+
+    What a recipe says of a number for all textures holds for every grid of which it says nothing else.
+    """
+    tables = own.model_dump(exclude_none=True) if isinstance(own, Limits) else own
+    by_grid = tables.get("texture_by_grid", {}) if isinstance(tables, dict) else None
+    if not isinstance(by_grid, dict) or not all(
+        isinstance(t, dict) for t in [*tables.values(), *by_grid.values()]
+    ):
+        return own  # not tables: left to the model, which says so
+    shipped = _shipped_limits()
+    by_grid = {str(grid): table for grid, table in by_grid.items()}
+    for grid in map(str, grids):
+        added = shipped["texture_by_grid"].get(grid, {})
+        added = {name: limit for name, limit in added.items() if name not in tables.get("texture", {})}
+        if added:
+            by_grid[grid] = {**added, **by_grid.get(grid, {})}
+    merged = {kind: {**shipped[kind], **tables.get(kind, {})} for kind in ("shape", "texture")}
+    return {**tables, **merged, "texture_by_grid": by_grid}
 
 
 class MaskParams(Params):
@@ -83,31 +128,53 @@ class Recipe(Params):
     """What a run renders, and how.
 
     `side_px` is the side of every cue in pixels; `grids` are the cells per side of its textures, each of them
-    rendered `n_variants` times with different seeds. `seed` moves every random choice.
+    rendered `n_variants` times with different seeds. `seed` moves every random choice. A quality number for
+    which `limits` gives none has those of the shipped recipe.
     """
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
-    side_px: Annotated[int, Field(ge=224, le=2048)] = 224
-    grids: Annotated[tuple[Annotated[int, Field(ge=2, le=64)], ...], Field(min_length=1)] = (4, 8, 16, 32)
+    grids: Annotated[tuple[Annotated[int, Field(ge=2, le=64)], ...], Field(min_length=1)] = _GRIDS
+    side_px: Annotated[int, Field(ge=MIN_SIDE_PX, le=MAX_SIDE_PX, validate_default=True)] = MIN_SIDE_PX
     n_variants: Annotated[int, Field(ge=1, le=100)] = 1
     mask: MaskParams = MaskParams()
     shape: ShapeParams = ShapeParams()
     texture: TextureParams = TextureParams()
-    limits: Limits = Limits()
+    limits: Annotated[Limits, Field(validate_default=True)] = Limits()
 
-    @model_validator(mode="after")
-    def _grids_fit(self) -> Recipe:
-        if len(set(self.grids)) != len(self.grids):
-            raise ValueError(f"grids: every grid once, got {list(self.grids)}")
-        for grid in self.grids:
-            if self.side_px % grid:
-                near = sorted({self.side_px // grid * grid, -(-self.side_px // grid) * grid})
-                raise ValueError(
-                    f"side_px: {self.side_px} is no multiple of the grid {grid}; "
-                    f"nearest are {' and '.join(map(str, near))}"
-                )
-        return self
+    # Checks of fields, not of the whole: those of the whole are left out where any field is wrong.
+    @field_validator("grids")
+    @classmethod
+    def _grids_differ(cls, grids: tuple[int, ...]) -> tuple[int, ...]:
+        if len(set(grids)) != len(grids):
+            raise ValueError("expected every grid once")
+        return grids
+
+    @field_validator("side_px")
+    @classmethod
+    def _grids_fit(cls, side_px: int, info: ValidationInfo) -> int:
+        wrong = [grid for grid in info.data.get("grids", ()) if side_px % grid]
+        if wrong:
+            grids = info.data["grids"]
+            named, all_named = (", ".join(map(str, some)) for some in (wrong, grids))
+            raise ValueError(
+                f"no multiple of {named}; {_sides_near(side_px, grids)} of all grids ({all_named})"
+            )
+        return side_px
+
+    @field_validator("limits", mode="before")
+    @classmethod
+    def _limits_have_defaults(cls, limits: Any, info: ValidationInfo) -> Any:
+        return _with_shipped_limits(limits, info.data.get("grids", ()))
+
+    @field_validator("limits")
+    @classmethod
+    def _limits_are_of_grids(cls, limits: Limits, info: ValidationInfo) -> Limits:
+        grids = info.data.get("grids", ())
+        wrong = sorted(set(limits.texture_by_grid) - set(grids))
+        if grids and wrong:
+            raise ValueError(_foreign_grids(wrong, grids))
+        return limits
 
     @property
     def sha256(self) -> str:
@@ -125,6 +192,24 @@ class Recipe(Params):
         """Return the recipe as canonical TOML, every default written out."""
         content = _sorted({**self.model_dump(mode="json", exclude_none=True)})
         return tomli_w.dumps(content)
+
+
+def _foreign_grids(wrong: Collection[int], grids: Collection[Any]) -> str:
+    tables = ", ".join(f"texture_by_grid.{grid}" for grid in wrong)
+    return f"{tables}: no grid of this recipe, which has {', '.join(map(str, grids))}"
+
+
+def _sides_near(side_px: int, grids: Collection[int]) -> str:
+    """Return which sides near the one in pixels are multiples of every grid, in words."""
+    step = math.lcm(*grids)
+    near = {side_px // step * step, -(-side_px // step) * step, -(-MIN_SIDE_PX // step) * step}
+    possible = sorted(side for side in near if MIN_SIDE_PX <= side <= MAX_SIDE_PX)
+    if not possible:
+        return f"no side up to {MAX_SIDE_PX} is a multiple"
+    first, *others = sorted(sorted(possible, key=lambda side: abs(side - side_px))[:2])
+    return (
+        f"{first} and {others[0]} are the nearest multiples" if others else f"{first} is the nearest multiple"
+    )
 
 
 def _sorted(value: Any) -> Any:
@@ -157,25 +242,15 @@ def parse_recipe(content: dict[str, Any], where: str) -> Recipe:
     try:
         return Recipe.model_validate(content)
     except ValidationError as error:
-        raise ProblemsError(where, list(_problems(error))) from error
+        raise ProblemsError(where, [*problems_in_words(Recipe, error), *_unseen(content, error)]) from error
 
 
-def _problems(error: ValidationError) -> Iterator[str]:
-    for item in error.errors():
-        place = ".".join(map(str, item["loc"])) or "recipe"
-        if item["type"] == "extra_forbidden":
-            yield f"{place}: unknown key{nearest(str(item['loc'][-1]), _known_keys(item['loc'][:-1]))}"
-        else:
-            given = "" if place == "recipe" or item["type"] == "missing" else f", got {item['input']!r}"
-            yield f"{place}: {item['msg'].removeprefix('Value error, ')}{given}"
-
-
-def _known_keys(place: tuple[int | str, ...]) -> list[str]:
-    model: type[BaseModel] = Recipe
-    for key in place:
-        field = model.model_fields.get(str(key))
-        annotation = field.annotation if field else None
-        if not (isinstance(annotation, type) and issubclass(annotation, BaseModel)):
-            return ["min", "max"]
-        model = annotation
-    return sorted(model.model_fields)
+def _unseen(content: dict[str, Any], error: ValidationError) -> Iterator[str]:
+    """Yield what a check of limits found, had it not been skipped for another mistake in them."""
+    tables, grids = content.get("limits"), content.get("grids", _GRIDS)
+    by_grid = tables.get("texture_by_grid") if isinstance(tables, dict) else None
+    was_skipped = any(item["loc"][0] == "limits" and len(item["loc"]) > 1 for item in error.errors())
+    if was_skipped and isinstance(by_grid, dict) and isinstance(grids, list | tuple):
+        wrong = sorted({int(grid) for grid in by_grid if str(grid).isdecimal()} - {*grids})
+        if wrong:
+            yield f"limits: {_foreign_grids(wrong, grids)}"

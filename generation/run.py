@@ -76,7 +76,7 @@ def generate(
         plan_shards(usable, picks, recipe.sha256, shard_size, list_mask_files(recipe.mask.segmenters))
     )
     with storage.sole_writer(out):
-        claim_folder(out, recipe, usable, force=force)
+        claim_folder(out, recipe, usable, picks, force=force)
         done = {shard.done_name: result for shard in shards if (result := read_done(out, shard))}
         n_resumed = len(done)
         done |= _run_shards(recipe, context, executor, [s for s in shards if s.done_name not in done], usable)

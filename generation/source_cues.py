@@ -18,7 +18,15 @@ from data_manifests.jsonl import canonical_sha256
 from data_manifests.records import OK, CueRecord, MaskRecord, SourceRecord
 from generation.cue_files import encode_arrays, encode_png
 from generation.hashing import pixel_sha256
-from generation.masks import MaskChoice, Segmenter, choose_mask, encode_mask, mask_sha256, read_mask
+from generation.masks import (
+    FULL_FRAME,
+    MaskChoice,
+    Segmenter,
+    choose_mask,
+    encode_mask,
+    mask_sha256,
+    read_mask,
+)
 from generation.outcome import Unavailable
 from generation.photograph import DecodeLimits, Photograph, decode_photograph
 from generation.recipe import Limit, MaskParams, Recipe
@@ -221,6 +229,7 @@ def _find_mask(
             "segmenter": choice.segmenter,
             "reason": choice.reason,
             "candidates": tuple(_rounded(scores) for scores in choice.scores),
+            "flags": choice.flags,
         }
     )
     return choice.mask, _store_mask(context, row, choice.mask)
@@ -233,7 +242,8 @@ def _segment(params: MaskParams, source: SourceRecord, photograph: Photograph) -
         ]
     except CuebenchError as error:
         return Unavailable(MASK_UNUSABLE, str(error))
-    return choose_mask(candidates, source.cue_kind)
+    only_frame = set(params.segmenters) == {FULL_FRAME}
+    return choose_mask(candidates, source.cue_kind, only_frame=only_frame)
 
 
 @cache
@@ -288,7 +298,8 @@ def _render_cue(context: RunContext, attempt: _Attempt, photograph: Photograph, 
     name = f"cues/{folder}/{attempt.cue_id}.png"
     data = encode_png(image)
     storage.write_bytes(storage.join(context.out, name), data)
-    flags = flag_outside(quality, recipe.limits.of(source.cue_kind, attempt.grid))
+    outside = flag_outside(quality, recipe.limits.of(source.cue_kind, attempt.grid))
+    doubts = attempt.mask.flags if attempt.mask else ()
     return attempt.row(
         status=OK,
         file_name=name,
@@ -298,7 +309,7 @@ def _render_cue(context: RunContext, attempt: _Attempt, photograph: Photograph, 
         width=side_px,
         height=side_px,
         quality=_rounded(quality),
-        flags=flags,
+        flags=tuple(sorted({*outside, *doubts})),
     )
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import cv2
 import numpy as np
-import onnxruntime
 from PIL import Image
 
 from data_manifests.errors import CuebenchError
@@ -70,6 +69,8 @@ class RembgSegmenter:
         return np.clip(full, 0, 1)
 
     def _open(self) -> Any:
+        import onnxruntime
+
         options = onnxruntime.SessionOptions()
         # Parallelism is by process; a spinning pool per worker would only fight for the cores.
         options.intra_op_num_threads = options.inter_op_num_threads = 1

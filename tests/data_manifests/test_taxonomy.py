@@ -70,7 +70,7 @@ def test_a_taxonomy_without_classes_is_refused(tmp_path: Path) -> None:
 
 def test_wrong_types_are_named(tmp_path: Path) -> None:
     assert problems_of(tmp_path, 'name = "x"\nlabel_space = "cifar"\nshape = 3') == [
-        "label_space: expected one of imagenet-1k, wordnet, got 'cifar'",
+        "label_space: expected one of imagenet-1k, wordnet, none, got 'cifar'",
         "shape: expected a table of superclasses, got 3",
     ]
 
@@ -104,9 +104,40 @@ def test_missing_file_is_named() -> None:
         read_taxonomy("nowhere.toml")
 
 
-def test_a_superclass_may_have_both_kinds(tmp_path: Path) -> None:
+def test_a_superclass_may_have_both_kinds(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "mine.toml"
-    path.write_text('name = "x"\n[shape]\ncat = []\n[texture]\ncat = ["n02123045"]', encoding="utf-8")
+    ids = 'cat = ["n02123045"]'
+    path.write_text(f'name = "x"\n[shape]\n{ids}\n[texture]\n{ids}', encoding="utf-8")
     taxonomy = read_taxonomy(str(path))
     assert taxonomy.kinds("cat") == ("shape", "texture")
     assert taxonomy.wnids("texture", "cat") == ("n02123045",)
+    assert not caplog.records
+
+
+def test_other_ids_as_a_shape_than_as_a_texture_are_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "mine.toml"
+    text = 'name = "x"\n[shape]\ncat = ["n02123045"]\n[texture]\ncat = ["n02123159"]'
+    path.write_text(text, encoding="utf-8")
+    assert read_taxonomy(str(path)).wnids("texture", "cat") == ("n02123159",)
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{path}: cat has other WordNet ids as a shape than as a texture; is that meant?"
+    ]
+
+
+def test_a_superclass_without_an_id_needs_a_label_space_of_none(tmp_path: Path) -> None:
+    text = 'name = "x"\n[shape]\ngravel = []'
+    assert problems_of(tmp_path, text) == [
+        'shape.gravel: no WordNet id; name one, or write label_space = "none"'
+    ]
+    path = tmp_path / "free.toml"
+    path.write_text(f'label_space = "none"\n{text}', encoding="utf-8")
+    assert read_taxonomy(str(path)).wnids("shape", "gravel") == ()
+
+
+def test_superclasses_that_differ_by_case_alone_are_refused(tmp_path: Path) -> None:
+    text = 'name = "x"\nlabel_space = "none"\n[shape]\ncat = []\nDog = []\n[texture]\ncat = []\ndog = []'
+    assert problems_of(tmp_path, text) == [
+        "Dog, dog: differ by case alone, and are one folder on some systems; keep one"
+    ]

@@ -147,7 +147,7 @@ def test_force_leaves_no_manifest_of_the_run_that_it_replaces(
     monkeypatch.setattr("generation.run.run_shard", stop)
     with pytest.raises(KeyboardInterrupt):
         run(out, sources_of(photos, out), RECIPE.model_copy(update={"seed": 1}), force=True)
-    assert sorted(path.name for path in out.iterdir()) == ["recipe.toml", "sources.jsonl"]
+    assert sorted(path.name for path in out.iterdir()) == ["inputs.json", "recipe.toml", "sources.jsonl"]
 
 
 def test_force_deletes_no_masks_beside_a_recipe_that_is_no_run(photos: Path, tmp_path: Path) -> None:

@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from click.testing import CliRunner
 from PIL import Image
 from pydantic import ValidationError
 
 from data_manifests.errors import CuebenchError, ProblemsError
 from data_manifests.jsonl import read_records
 from data_manifests.records import CueRecord, SourceRecord
+from generation.commands import gallery
 from generation.gallery import GalleryParams, read_photograph, write_gallery
 from generation.gallery_pictures import mask_outline
 from generation.gallery_rows import Row, cue_state, first_of_each_group, make_rows
@@ -230,11 +232,49 @@ def test_params_refuse_unknown_keys_and_sizes() -> None:
         GalleryParams(cue_px=8)
 
 
-@pytest.mark.parametrize("name", ["recipe.toml", "sources.jsonl", "cues.jsonl"])
-def test_a_folder_that_is_no_run_is_refused(run: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("recipe.toml", "holds no run; name the folder that was the --out of `generate`"),
+        ("sources.jsonl", "holds no run; name the folder that was the --out of `generate`"),
+        ("cues.jsonl", "the run is not finished; the same `generate` command goes on with it"),
+    ],
+)
+def test_a_folder_that_is_no_finished_run_is_refused(run: Path, name: str, message: str) -> None:
     (run / name).unlink()
-    with pytest.raises(CuebenchError, match=rf"{name}: no such file"):
+    with pytest.raises(CuebenchError) as caught:
         write_gallery(str(run))
+    assert str(caught.value) == f"{run}: {message} ({name} is missing)"
+
+
+def test_a_page_may_hold_some_classes_only(run: Path) -> None:
+    url = write_gallery(str(run), classes=["tiger", "clock"])
+    assert url == f"{run}/gallery-clock-tiger.html"
+    data = block(read_page(url), "data")
+    assert {card["superclass"] for card in data["cards"]} == {"clock", "tiger"}
+    assert (data["run"]["n_sources"], data["run"]["n_cues"]) == (3, 3)
+    with pytest.raises(
+        CuebenchError, match=r"no class zebar \(did you mean `zebra`\?\); it has clock, tiger, zebra"
+    ):
+        write_gallery(str(run), classes=["zebar"])
+
+
+def test_the_command_says_how_large_the_page_is(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small = CliRunner().invoke(gallery, [str(run)])
+    assert small.stdout == f"{run}/gallery.html\n"
+    assert re.fullmatch(r"0\.\d MB\n", small.stderr)
+    monkeypatch.setattr("generation.gallery.LARGE_PAGE_BYTES", 1000)
+    large = CliRunner().invoke(gallery, [str(run), "--class", "clock"])
+    assert large.stdout == f"{run}/gallery-clock.html\n"
+    assert large.stderr.endswith(" MB; --class NAME writes a smaller page, of one class\n")
+
+
+def test_every_flag_has_a_meaning_in_the_page(page: str) -> None:
+    data = block(page, "data")
+    assert {"mask_fallback", "near_duplicate"} <= set(data["flag_meanings"])
+    flags = {flag for card in data["cards"] for cue in card["cues"] for flag in cue.get("flags", [])}
+    assert flags
+    assert flags <= {*data["flag_meanings"], *data["meanings"]}
 
 
 def test_a_damaged_manifest_is_refused_with_its_line(run: Path) -> None:

@@ -138,6 +138,51 @@ def test_status_flag_and_text_filter(page: Page) -> None:
     page.locator("#q").fill("nothing like it")
     assert counter(page) == "showing 0 of 5 photographs, 0 of 6 cues"
     assert page.get_by_text("No photograph matches these filters.").is_visible()
+    page.get_by_role("button", name="Clear them").click()
+    assert counter(page) == "showing 5 of 5 photographs, 6 of 6 cues"
+    assert not page.get_by_text("No photograph matches these filters.").is_visible()
+
+
+def test_the_counts_of_the_header_filter(page: Page) -> None:
+    page.locator("#q").fill("nothing like it")
+    page.get_by_role("button", name="2 flagged: show only these").click()
+    assert counter(page) == "showing 2 of 5 photographs, 2 of 6 cues"
+    page.get_by_role("button", name="1 no cue: show only these").click()
+    assert cards(page) == ["cut.jpg"]
+
+
+def test_pictures_and_flags_say_what_they_are(page: Page) -> None:
+    card = page.locator(".card", has_text="30.png")
+    alt = card.locator("img").evaluate_all("nodes => nodes.map(node => node.alt)")
+    assert alt == [
+        "Photograph of zebra, 30.png",
+        "Texture 8×8 cue of zebra, 30.png",
+        "Texture 16×16 cue of zebra, 30.png",
+    ]
+    chip = card.locator(".chip", has_text="seam ratio")
+    assert chip.get_attribute("title") == "mean gradient across the cell grid / mean gradient elsewhere"
+
+
+def test_a_long_name_is_cut_and_whole_in_its_title(page: Page) -> None:
+    name = "a name of a class that nobody could want to read in full " * 3
+    for selector in (".card h3", ".side tbody th button"):
+        box = page.locator(selector).first
+        height = box.evaluate("node => node.offsetHeight")
+        box.evaluate("(node, name) => { node.textContent = name }", name)
+        assert box.evaluate("node => node.offsetHeight") == height
+        assert box.evaluate("node => node.scrollWidth > node.clientWidth")
+        assert box.get_attribute("title")
+    assert page.evaluate("document.documentElement.scrollWidth") == 1366
+
+
+def test_an_open_card_leaves_no_hole_beside_it(page: Page) -> None:
+    second = page.locator(".card").nth(1)
+    second.locator("summary").click()
+    grid = page.locator("#cards").bounding_box()
+    assert grid is not None
+    box = second.bounding_box()
+    assert box is not None
+    assert (box["x"], box["width"]) == (grid["x"], grid["width"])
 
 
 def test_the_class_table_filters(page: Page) -> None:

@@ -100,9 +100,30 @@ def test_size_and_perceptual_hash_are_those_of_the_upright_photograph(tmp_path: 
 def test_photographs_in_subfolders_belong_to_the_first_folder(tmp_path: Path) -> None:
     save(tmp_path / "clock" / "from_ada" / "1.png", 1)
 
-    (record,) = ingest(str(tmp_path), TAXONOMY).records
+    result = ingest(str(tmp_path), TAXONOMY)
 
+    (record,) = result.records
     assert (record.superclass, record.file_name) == ("clock", "clock/from_ada/1.png")
+    (problem,) = result.summary.problems
+    assert (problem.kind, problem.n, problem.examples) == ("subfolder", 1, ("clock/from_ada: 1 files",))
+
+
+def test_subfolders_whose_class_the_csv_names_are_no_problem(tmp_path: Path) -> None:
+    save(tmp_path / "clock" / "from_ada" / "1.png", 1)
+    table = write_csv(tmp_path / "rows.csv", [{"file_name": "clock/from_ada/1.png", "superclass": "clock"}])
+
+    assert ingest(str(tmp_path), TAXONOMY, table).summary.problems == ()
+
+
+def test_licences_that_are_no_common_spdx_ids_are_a_problem(photos: Path) -> None:
+    names = ("clock/1.png", "clock/2.png", "zebra/1.png")
+    licences = ("CC-BY-40", "LicenseRef-mine OR CC-BY-SA-3.0", "CC0-1.0")
+    rows = [{"file_name": n, "license_spdx": one} for n, one in zip(names, licences, strict=True)]
+
+    (problem,) = ingest(str(photos), TAXONOMY, write_csv(photos / "rows.csv", rows)).summary.problems
+
+    assert (problem.kind, problem.n) == ("unknown_license", 1)
+    assert problem.examples == ("CC-BY-40: 1 rows (did you mean `CC-BY-4.0`?)",)
 
 
 @pytest.mark.parametrize("manifest_folder", ["runs/first", "photos", "."])
@@ -181,7 +202,7 @@ def test_the_nearest_of_several_near_duplicates_is_named(tmp_path: Path) -> None
     assert records[2].status_detail == "0 of 64 bits from clock/b.jpg"
 
 
-def test_a_photograph_in_two_classes_of_a_kind_is_flagged_in_both(photos: Path) -> None:
+def test_a_photograph_in_two_classes_of_any_kind_is_flagged_in_both(photos: Path) -> None:
     save(photos / "zebra" / "2.png", 1)
     save(photos / "tiger" / "1.png", 2)
 
@@ -189,11 +210,15 @@ def test_a_photograph_in_two_classes_of_a_kind_is_flagged_in_both(photos: Path) 
 
     found = {(record.cue_kind, record.file_name): record for record in result.records}
     assert found["shape", "clock/1.png"].flags == ("in_two_classes",)
-    assert found["shape", "clock/1.png"].status_detail == "also in zebra"
-    assert found["shape", "zebra/2.png"].status_detail == "also in clock"
-    assert found["texture", "zebra/2.png"].flags == ()
-    assert found["texture", "tiger/1.png"].flags == ()  # a shape and a texture may share a photograph
-    assert result.summary.duplicates.in_two_classes == (("clock/1.png", "zebra/2.png"),)
+    assert found["shape", "clock/1.png"].status_detail == "also in zebra (shape), zebra (texture)"
+    assert found["shape", "zebra/2.png"].status_detail == "also in clock (shape)"
+    assert found["texture", "tiger/1.png"].flags == ("in_two_classes",)
+    assert found["texture", "tiger/1.png"].status_detail == "also in clock (shape)"
+    assert found["texture", "zebra/1.png"].flags == ()  # both kinds of one class share their photographs
+    assert result.summary.duplicates.in_two_classes == (
+        ("clock/1.png", "zebra/2.png"),
+        ("clock/2.png", "tiger/1.png"),
+    )
 
 
 def test_bad_photographs_are_no_duplicates_of_each_other(tmp_path: Path) -> None:
@@ -428,18 +453,37 @@ def test_the_command_prints_one_json_object(shipped_photos: Path, tmp_path: Path
 
 def test_the_command_overwrites_only_by_force(shipped_photos: Path, tmp_path: Path) -> None:
     out = tmp_path / "sources.jsonl"
-    out.write_text("mine", encoding="utf-8")
     arguments = (str(shipped_photos), "--taxonomy", "refined-bias-20", "--out", str(out))
+    assert run(*arguments).exit_code == 0
+    before = out.read_bytes()
 
     refused = run(*arguments)
     assert isinstance(refused.exception, CuebenchError)
     assert str(refused.exception).endswith(
-        "there is already a file; choose another name, or overwrite it with --force"
+        "there is already a file; choose another name, or replace it with --force"
     )
-    assert out.read_text(encoding="utf-8") == "mine"
+    assert out.read_bytes() == before
 
-    assert run(*arguments, "--force").exit_code == 0
-    assert len(read_records(str(out), SourceRecord)) == 3
+    for text in ("", before.decode()):
+        out.write_text(text, encoding="utf-8")
+        assert run(*arguments, "--force").exit_code == 0
+        assert out.read_bytes() == before
+
+
+def test_force_replaces_nothing_but_a_source_manifest(shipped_photos: Path, tmp_path: Path) -> None:
+    photograph = shipped_photos / "clock" / "1.png"
+    notes = tmp_path / "notes.jsonl"
+    notes.write_text('{"mine": 1}\n', encoding="utf-8")
+    messages = {
+        photograph: "expected a name that ends in .jsonl for the source manifest",
+        notes: "not a source manifest, and --force replaces nothing else; choose another name",
+    }
+    for out, message in messages.items():
+        before = out.read_bytes()
+        refused = run(str(shipped_photos), "--taxonomy", "refined-bias-20", "--out", str(out), "--force")
+        assert isinstance(refused.exception, CuebenchError)
+        assert str(refused.exception) == f"{out}: {message}"
+        assert out.read_bytes() == before
 
 
 def test_the_text_summary_shows_groups_and_problems_and_cuts_long_lists(tmp_path: Path) -> None:

@@ -209,6 +209,7 @@ def test_uncertainty_of_one_is_still_confident() -> None:
 def test_an_uncertain_candidate_is_taken_where_there_is_no_other_and_the_reason_says_so() -> None:
     choice = chosen([candidate(0.3, uncertainty=4.0)])
     assert (choice.segmenter, choice.reason) == ("grabcut", "first uncertain candidate of 1")
+    assert choice.flags == ("mask_uncertain",)
 
 
 @pytest.mark.parametrize(
@@ -227,7 +228,31 @@ def test_a_texture_without_a_confident_object_fills_the_frame(
 ) -> None:
     choice = chosen([*candidates, candidate(1.0, "fullframe")], "texture")
     assert (choice.segmenter, choice.reason) == ("fullframe", reason)
+    assert choice.flags == ("mask_fallback",)
     assert choice.mask.all()
+
+
+def test_a_frame_that_was_asked_for_alone_is_no_makeshift() -> None:
+    choice = choose_mask([candidate(1.0, "fullframe")], "texture", only_frame=True)
+    assert isinstance(choice, MaskChoice)
+    assert choice.flags == ()
+    assert choice.reason == "no other segmenter is named, so the texture is taken to fill the frame"
+    assert choose_mask([candidate(1.0, "fullframe")], "shape", only_frame=True) == Unavailable(
+        "full_frame", "only `fullframe` is named, which has no outline; name a segmenter"
+    )
+
+
+@pytest.mark.parametrize(("others", "flags"), [([0.4], ("masks_disagree",)), ([0.5], ()), ([0.4, 0.9], ())])
+def test_an_object_that_no_other_segmenter_sees_is_flagged(
+    others: list[float], flags: tuple[str, ...]
+) -> None:
+    # The masks lie in each other: their shares of the first one's area are their intersections over union.
+    smaller = [candidate(0.8 * share, f"folder:{index}") for index, share in enumerate(others)]
+    assert chosen([candidate(0.8), *smaller]).flags == flags
+
+
+def test_a_confident_object_alone_has_no_flag() -> None:
+    assert chosen([candidate(0.3)]).flags == ()
 
 
 def test_a_texture_with_a_confident_object_is_the_objects() -> None:

@@ -352,7 +352,7 @@ def test_fetch_prints_the_path_and_the_licence_apart(
     replace_children(monkeypatch, Children(rembg=CONTENT))
     result = run("fetch", "u2netp")
     assert (result.exit_code, result.stdout) == (0, f"{home}/models/u2netp/u2netp.onnx\n")
-    assert result.stderr == "u2netp: licence Apache-2.0\nu2netp: fetching\n"
+    assert result.stderr == "u2netp: licence Apache-2.0\nu2netp: fetching; it may take a minute\n"
 
 
 def test_what_is_there_is_fetched_again_only_by_force(u2netp: Model, monkeypatch: pytest.MonkeyPatch) -> None:

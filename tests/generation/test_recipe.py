@@ -36,37 +36,66 @@ def test_all_mistakes_are_listed_with_the_nearest_key(tmp_path: Path) -> None:
     [shape]
     styel = "outline"
     polarity = "grey"
+    [limits.shape]
+    contrast_std = { min = 1 }
+    peek = { min = 1 }
     [limits.texture]
     seam_ratio = {}
+    [limits.texture_by_grid.64]
+    seam_ratio = { max = 2 }
     """
     problems = problems_of(tmp_path, text)
-    assert problems[0].startswith("shape.polarity: Input should be 'white-on-black' or 'black-on-white'")
-    assert problems[1:] == [
+    assert problems == [
+        "grids: expected every grid once, got [4, 4]",
+        "shape.polarity: expected 'white-on-black' or 'black-on-white', got 'grey'",
         "shape.styel: unknown key (did you mean `style`?)",
+        "limits.shape.contrast_std: `contrast_std` belongs to limits.texture",
+        "limits.shape.peek: `peek` is not a quality number (did you mean `peak`?)",
         "limits.texture.seam_ratio: expected `min`, `max` or both, got {}",
         "side: unknown key (did you mean `side_px`?)",
+        "limits: texture_by_grid.64: no grid of this recipe, which has 4, 4",
     ]
 
 
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ('name = "x"\ngrids = [4, 4]', "recipe: grids: every grid once, got [4, 4]"),
-        ('name = "x"\nside_px = 300\ngrids = [32]', "recipe: side_px: 300 is no multiple of the grid 32"),
         (
-            'name = "x"\n[limits.shape]\npeek = {min = 1}',
-            "limits: `peek` is not a quality number (did you mean `peak`?)",
+            'name = "x"\nside_px = 300',
+            "side_px: no multiple of 8, 16, 32; 288 and 320 are the nearest multiples of all grids "
+            "(4, 8, 16, 32), got 300",
         ),
+        (
+            'name = "x"\nside_px = 300\ngrids = [32, 33]',
+            "side_px: no multiple of 32, 33; 1056 is the nearest multiple of all grids (32, 33), got 300",
+        ),
+        (
+            'name = "x"\ngrids = [63, 64]',
+            "side_px: no multiple of 63, 64; no side up to 2048 is a multiple of all grids (63, 64), got 224",
+        ),
+        (
+            'name = "x"\n[limits.texture]\nclutter = {max = 1}',
+            "limits.texture.clutter: `clutter` belongs to limits.shape",
+        ),
+        (
+            'name = "x"\ngrids = [4]\n[limits.texture_by_grid.8]\nlow_pass_share = {max = 1}',
+            "limits: texture_by_grid.8: no grid of this recipe, which has 4",
+        ),
+        ('name = "x"\nlimits = 3', "limits: expected a table"),
+        ('name = "x"\n[limits]\nshape = 3', "limits.shape: expected a table, got 3"),
+        ('name = "x"\ngrids = [1.5]', "grids.0: expected a whole number, got 1.5"),
+        ('name = "x"\ngrids = []', "grids: expected at least one, got []"),
+        ('name = "two words"', "name: expected letters, digits, `-` and `_`, got 'two words'"),
         (
             'name = "x"\n[limits.shape]\npeak = {min = 2, max = 1}',
             "limits.shape.peak: no number can hold it: `min` is larger than `max`, got {'min': 2, 'max': 1}",
         ),
         (
             'name = "x"\n[limits.shape]\npeak = {max = nan}',
-            "limits.shape.peak.max: Input should be a finite number, got nan",
+            "limits.shape.peak.max: expected a finite number, got nan",
         ),
-        ("side_px = 224", "name: Field required"),
-        ('name = "x"\nside_px = 100', "side_px: Input should be greater than or equal to 224, got 100"),
+        ("side_px = 224", "name: missing; every recipe needs it"),
+        ('name = "x"\nside_px = 100', "side_px: expected at least 224, got 100"),
     ],
 )
 def test_a_mistake_is_named(text: str, problem: str, tmp_path: Path) -> None:
@@ -75,7 +104,7 @@ def test_a_mistake_is_named(text: str, problem: str, tmp_path: Path) -> None:
 
 
 def test_unknown_recipe_gets_a_suggestion() -> None:
-    with pytest.raises(CuebenchError, match="refind-bias: .*did you mean `refined-bias`"):
+    with pytest.raises(CuebenchError, match=r"refind-bias: .*did you mean `refined-bias`"):
         read_recipe("refind-bias")
 
 
@@ -86,6 +115,29 @@ def test_limits_do_not_change_the_pixels_but_the_recipe() -> None:
     assert plain.params_sha256("shape") == strict.params_sha256("shape")
     assert plain.params_sha256("shape") != Recipe(name="x", seed=1).params_sha256("shape")
     assert plain.params_sha256("shape") != plain.params_sha256("texture")
+
+
+def test_limits_that_a_recipe_leaves_out_are_the_shipped_ones(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    text = """
+    name = "mine"
+    grids = [4, 8]
+    [limits.shape]
+    clutter = { max = 0.9 }
+    [limits.texture]
+    low_pass_share = { max = 0.5 }
+    [limits.texture_by_grid.8]
+    low_pass_share = { max = 0.4 }
+    """
+    path.write_text(text, encoding="utf-8")
+    limits = read_recipe(str(path)).limits
+    shipped = read_recipe("refined-bias").limits
+    assert limits.shape == {**shipped.shape, "clutter": Limit(max=0.9)}
+    # One's own word on all textures goes before the shipped one on a grid.
+    assert limits.of("texture", 4) == {**shipped.texture, "low_pass_share": Limit(max=0.5)}
+    assert limits.of("texture", 8) == {**shipped.texture, "low_pass_share": Limit(max=0.4)}
+    assert Recipe(name="mine").limits == shipped
+    assert Recipe(name="mine", limits=limits, grids=(4, 8)).limits == limits
 
 
 def test_a_grid_adds_to_the_limits_of_all_textures() -> None:

@@ -181,7 +181,7 @@ def test_another_recipe_needs_force(photos: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     run(photos, out)
     other = RECIPE.model_copy(update={"grids": (4,)})
-    with pytest.raises(CuebenchError, match="holds a run of another recipe or of other photographs"):
+    with pytest.raises(CuebenchError, match=r"holds a run of another recipe \(grids\); choose"):
         run(photos, out, other)
     run(photos, out, other, force=True)
     cues = read_records(str(out / "cues.jsonl"), CueRecord)
@@ -195,7 +195,11 @@ def test_fewer_sources_need_force_and_more_do_not(photos: Path, tmp_path: Path) 
     sources = sources_of(photos, out)
     run(photos, out, sources=sources[:2])
     assert run(photos, out, sources=sources).n_resumed == 2
-    with pytest.raises(CuebenchError, match="choose another --out, or --force to replace that run"):
+    message = (
+        r"other photographs \(3 of its 5 are not among these\); "
+        "choose another --out, or --force to replace that run"
+    )
+    with pytest.raises(CuebenchError, match=message):
         run(photos, out, sources=sources[:2])
 
 
@@ -293,6 +297,55 @@ def test_picked_masks_take_the_place_of_segmentation(photos: Path, tmp_path: Pat
     assert by_source[shape[1].source_id].status == "mask_mismatch"
     assert "its hash differs" in by_source[shape[1].source_id].status_detail
     assert by_source[shape[2].source_id].status == "mask_empty"
+
+
+def test_doubts_about_a_mask_are_flags_of_its_cues(photos: Path, tmp_path: Path) -> None:
+    out, again = tmp_path / "run", tmp_path / "again"
+    zebra = [source for source in sources_of(photos, out) if source.cue_kind == "texture"][:1]
+    # The photographs are opaque: `alpha` finds nothing.
+    recipe = RECIPE.model_copy(update={"mask": MaskParams(segmenters=("alpha", "fullframe"))})
+    result = run(photos, out, recipe, sources=zebra)
+    assert result.masks[0].flags == ("mask_fallback",)
+    assert all("mask_fallback" in cue.flags for cue in result.cues)
+    asked = RECIPE.model_copy(update={"mask": MaskParams(segmenters=("fullframe",))})
+    assert run(photos, tmp_path / "asked", asked, sources=zebra).masks[0].flags == ()
+    # A mask that is taken over from a run is as doubtful as before; one that a person picked is not.
+    reused = read_records(str(out / "masks.jsonl"), MaskRecord)
+    context = RunContext(str(again), str(out))
+    cues = generate(RECIPE, zebra, context, executor_for("serial", 1), picks=reused).cues
+    assert all("mask_fallback" in cue.flags for cue in cues)
+
+
+def test_a_run_with_picked_masks_holds_the_hash_of_their_manifest(
+    photos: Path, first_run: Path, tmp_path: Path
+) -> None:
+    manifest = first_run / "masks.jsonl"
+    context = RunContext(str(tmp_path / "run"), str(first_run))
+    sources = sources_of(photos, tmp_path / "run")
+    picks = read_records(str(manifest), MaskRecord)
+    generate(RECIPE, sources, context, executor_for("serial", 1), picks=picks)
+    inputs = json.loads((tmp_path / "run" / "inputs.json").read_text(encoding="utf-8"))
+    assert inputs == {"masks_sha256": hashlib.sha256(manifest.read_bytes()).hexdigest()}
+    assert json.loads((first_run / "inputs.json").read_text(encoding="utf-8")) == {"masks_sha256": None}
+
+
+@pytest.mark.parametrize(
+    ("content", "difference"),
+    [
+        ("name = ", "a recipe that can't be read any more"),
+        (f"{RECIPE.to_toml()}\n", r"another recipe \(written in another way\)"),
+        (
+            RECIPE.model_copy(update={"seed": 3, "n_variants": 2}).to_toml(),
+            r"another recipe \(n_variants, seed\)",
+        ),
+    ],
+)
+def test_what_differs_from_the_run_in_the_folder_is_named(
+    content: str, difference: str, photos: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "recipe.toml").write_text(content, encoding="utf-8")
+    with pytest.raises(CuebenchError, match=f"holds a run of {difference}; choose another --out"):
+        run(photos, tmp_path)
 
 
 def test_a_mask_of_another_size_is_a_row(photos: Path, tmp_path: Path) -> None:

@@ -156,8 +156,14 @@ def test_a_run_with_the_model_renders_cues_and_records_it(tmp_path: Path) -> Non
         folder.mkdir(parents=True)
         (folder / name).write_bytes(files("skimage").joinpath("data", name).read_bytes())
     sources, run = str(tmp_path / "sources.jsonl"), tmp_path / "run"
+    taxonomy = tmp_path / "mine.toml"
+    taxonomy.write_text(
+        'name = "mine"\n[shape]\ncoffee_cup = ["n07920052"]\nmotorcycle = ["n03785016"]\n'
+        '[texture]\ncat = ["n02123045"]\n',
+        encoding="utf-8",
+    )
     for command, args in (
-        (ingest, [str(tmp_path / "photos"), "--taxonomy", "demo", "--out", sources]),
+        (ingest, [str(tmp_path / "photos"), "--taxonomy", str(taxonomy), "--out", sources]),
         (
             generate,
             [
