@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -40,11 +41,16 @@ def test_help_imports_nothing_heavy() -> None:
 
 
 @pytest.mark.parametrize("verb", sorted(cli.VERBS))
-def test_every_verb_has_help_with_an_example(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_verb_has_help_with_an_example(
+    verb: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = cli.cuebench.get_command(click.Context(cli.cuebench), verb)
+    # click keeps the help option of the first call, and another test may have called the command without its group
+    monkeypatch.setattr(command, "_help_option", None)
     with pytest.raises(SystemExit) as stop:
         cli.main([verb, "-h"])
     assert stop.value.code == 0
-    assert "Example: cuebench" in " ".join(capsys.readouterr().out.split())
+    assert re.search("Examples?: cuebench", " ".join(capsys.readouterr().out.split()))
 
 
 def test_an_unknown_verb_is_a_usage_error_with_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
