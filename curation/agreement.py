@@ -122,8 +122,9 @@ def _check_equal(counts: IntArray, items: Sequence[str] | None) -> None:
     usual = int(np.bincount(r).argmax())
     if (r != usual).any():
         row = int(np.flatnonzero(r != usual)[0])
+        name = row if items is None else items[row]
         raise CuebenchError(
-            f"item {row if items is None else items[row]}: {int(r[row])} ratings where most items have {usual}; Fleiss' kappa of 1971 demands equal "
+            f"item {name}: {int(r[row])} ratings where most items have {usual}; Fleiss' kappa of 1971 demands equal "
             "numbers: use the estimator gwet or cuzick"
         )
 

@@ -78,10 +78,34 @@ def record_events(
         if problem := _refuse_all(session, rater_id, session_id):
             return [Ack(event.event_id, "refused", problem) for event in events]
         names = {event.assignment for event in events if _NAME.fullmatch(event.assignment)}
-        _hold_campaigns(session, names)
-        places = _places(session, rater_id, names)
-        newest = session_id is None or _is_newest(session, session_id)
-        return [_record(session, event, rater_id, session_id, places, newest=newest) for event in events]
+        if not store.is_sqlite:
+            _hold_campaigns(session, names)
+        batch = _Batch(session, rater_id, session_id, names, [event.event_id for event in events])
+        return [_record(batch, event) for event in events]
+
+
+class _Batch:
+    """What is on record about the events of one call, read at once and kept up to date while they are stored."""
+
+    def __init__(
+        self,
+        session: Session,
+        rater_id: int,
+        session_id: str | None,
+        names: Iterable[str],
+        event_ids: Sequence[str],
+    ) -> None:
+        self.session, self.rater_id, self.session_id = session, rater_id, session_id
+        self.is_newest = session_id is None or _is_newest(session, session_id)
+        self.places = _places(session, rater_id, names)
+        known = [event_id for event_id in event_ids if _NAME.fullmatch(event_id)]
+        stored = session.scalars(select(Event).where(Event.event_id.in_(known)))
+        self.stored = {event.event_id: event for event in stored}
+        ids = [place.assignment.id for place in self.places.values()]
+        standing = session.scalars(select(CurrentAnswer).where(CurrentAnswer.assignment_id.in_(ids)))
+        self.standing: dict[int, CurrentAnswer | None] = {row.assignment_id: row for row in standing}
+        last = select(Event.assignment_id, func.max(Event.seq)).where(Event.assignment_id.in_(ids))
+        self.last_seq = dict(session.execute(last.group_by(Event.assignment_id)).all())
 
 
 def _refuse_all(session: Session, rater_id: int, session_id: str | None) -> str:
@@ -121,65 +145,49 @@ def _is_newest(session: Session, session_id: str) -> bool:
     return session.get_one(ClientSession, session_id).closed_reason is None
 
 
-def _record(
-    session: Session,
-    event: ClientEvent,
-    rater_id: int,
-    session_id: str | None,
-    places: dict[str, Place],
-    *,
-    newest: bool,
-) -> Ack:
+def _record(batch: _Batch, event: ClientEvent) -> Ack:
     try:
         if not _NAME.fullmatch(event.event_id):
             raise Refusal("the event id has to have 1 to 36 characters of ASCII")
-        stored = session.scalar(select(Event).where(Event.event_id == event.event_id))
+        stored = batch.stored.get(event.event_id)
         if stored is not None:
-            return _acknowledge_again(session, event, stored, rater_id)
-        place = places.get(event.assignment)
+            return _acknowledge_again(batch, event, stored)
+        place = batch.places.get(event.assignment)
         if place is None:
             raise Refusal("no such assignment")
-        check(session, event, place)
-        _store(session, event, place, rater_id, session_id, newest=newest)
+        check(batch.session, event, place)
+        batch.stored[event.event_id] = _store(batch, event, place)
     except Refusal as refusal:
         return Ack(event.event_id, "refused", str(refusal))
     return Ack(event.event_id, "stored")
 
 
-def _acknowledge_again(session: Session, event: ClientEvent, stored: Event, rater_id: int) -> Ack:
-    assignment = session.get_one(Assignment, stored.assignment_id)
+def _acknowledge_again(batch: _Batch, event: ClientEvent, stored: Event) -> Ack:
+    assignment = batch.session.get_one(Assignment, stored.assignment_id)
     same = (assignment.public_id, stored.kind, stored.answer) == (event.assignment, event.kind, event.answer)
-    if stored.rater_id != rater_id or not same:
+    if stored.rater_id != batch.rater_id or not same:
         raise Refusal("this event id was used for something else")
     return Ack(event.event_id, "duplicate")
 
 
-def _store(
-    session: Session,
-    event: ClientEvent,
-    place: Place,
-    rater_id: int,
-    session_id: str | None,
-    *,
-    newest: bool,
-) -> None:
+def _store(batch: _Batch, event: ClientEvent, place: Place) -> Event:
     assignment = place.assignment
-    current = session.get(CurrentAnswer, assignment.id)
+    current = batch.standing.get(assignment.id)
     if event.kind == "undo" and current is None:
         raise Refusal("there is no answer to undo")
     flags = list(event.flags)
     if event.kind in {"answer", "undo"}:
         if place.campaign.state != "open":
             flags.append(FROZEN)
-        elif current is not None and (place.campaign.kind == "study" or not newest):
+        elif current is not None and (place.campaign.kind == "study" or not batch.is_newest):
             flags.append(LATE)
-    last = session.scalar(select(func.max(Event.seq)).where(Event.assignment_id == assignment.id)) or 0
+    seq = batch.last_seq.get(assignment.id, 0) + 1
     row = Event(
         event_id=event.event_id,
         assignment_id=assignment.id,
-        rater_id=rater_id,
-        session_id=session_id,
-        seq=last + 1,
+        rater_id=batch.rater_id,
+        session_id=batch.session_id,
+        seq=seq,
         kind=event.kind,
         answer=event.answer,
         confidence=event.confidence,
@@ -191,30 +199,28 @@ def _store(
         flags=",".join(sorted(set(flags))),
         supersedes_id=current.event_pk if current is not None and event.kind in {"answer", "undo"} else None,
     )
-    session.add(row)
-    session.flush()
-    session.add_all(EventReason(event_pk=row.id, reason=reason) for reason in sorted(set(event.reasons)))
+    batch.session.add(row)
+    batch.session.flush()
+    batch.last_seq[assignment.id] = seq
+    reasons = sorted(set(event.reasons))
+    batch.session.add_all(EventReason(event_pk=row.id, reason=reason) for reason in reasons)
     if not RESERVED_FLAGS & set(flags):
-        _derive(session, row, current)
-    session.flush()
+        batch.standing[assignment.id] = _derive(batch.session, row, current)
+    batch.session.flush()
+    return row
 
 
-def _derive(session: Session, row: Event, current: CurrentAnswer | None) -> None:
-    """Bring the answer that stands in line with the newest event."""
+def _derive(session: Session, row: Event, current: CurrentAnswer | None) -> CurrentAnswer | None:
+    """Bring the answer that stands in line with the newest event, and return it."""
     if row.kind == "undo" and current is not None:
         session.delete(current)
-    elif row.kind == "answer" and row.answer is not None:
+        return None
+    if row.kind == "answer" and row.answer is not None:
         if current is None:
-            session.add(
-                CurrentAnswer(
-                    assignment_id=row.assignment_id,
-                    event_pk=row.id,
-                    answer=row.answer,
-                    decided_at=row.server_utc,
-                )
-            )
-        else:
-            current.event_pk, current.answer, current.decided_at = row.id, row.answer, row.server_utc
+            current = CurrentAnswer(assignment_id=row.assignment_id)
+            session.add(current)
+        current.event_pk, current.answer, current.decided_at = row.id, row.answer, row.server_utc
+    return current
 
 
 def open_session(

@@ -17,8 +17,9 @@ from curation.gate_review import review_checks
 from curation.gate_rules import GateRules
 from curation.rating_records import AdjudicationRecord, ResponseRecord, VerdictRecord
 from curation.screening import ExclusionRules, Flag
+from data_manifests.errors import CuebenchError
 from data_manifests.jsonl import canonical_sha256, dump_records
-from data_manifests.records import CueRecord, SourceRecord
+from data_manifests.records import CueKind, CueRecord, SourceRecord
 
 Outcome = Literal["PASS", "FAIL", "INSUFFICIENT"]
 
@@ -99,10 +100,17 @@ def run_gate(data: GateInput, version: str) -> GateReport:
     """Return the verdict on a cue set. `version` is that of cuebench.
 
     The same input and version give the same report, bit for bit, whatever the order of the rows.
+
+    Raises
+    ------
+    CuebenchError
+        If the rules have no bound for a kind of cue in the set, an answer was not among its choices, or somebody
+        answered the same twice.
     """
     data = _in_order(data)
     released = {cue.sha256 for cue in data.cues if cue.sha256 is not None}
     kinds = sorted({cue.cue_kind for cue in data.cues})
+    _check_rules(data.rules, kinds)
     evidence = tuple(cue_evidence(data.responses, kind, released, data) for kind in kinds)
     checks = (
         *(check for found in evidence for check in agreement_checks(found, data.rules)),
@@ -115,6 +123,15 @@ def run_gate(data: GateInput, version: str) -> GateReport:
     return GateReport(
         overall(checks), checks, evidence, flags, data.rules, data.hashes(), version, data.simulated
     )
+
+
+def _check_rules(rules: GateRules, kinds: Sequence[CueKind]) -> None:
+    for name, bounds in (("agreement", rules.agreement), ("correctness", rules.correctness)):
+        if missing := [kind for kind in kinds if kind not in bounds]:
+            raise CuebenchError(
+                f"rules {rules.name}: [{name}] has no bound for {' and '.join(missing)}, of which there are cues in "
+                "the set; add it"
+            )
 
 
 def _in_order(data: GateInput) -> GateInput:

@@ -51,7 +51,7 @@ def agreement_checks(found: CueEvidence, rules: GateRules) -> Iterator[Check]:
         found.accuracy_lower_bound,
         bound,
         f"share of answers that name the intended class: {number(found.accuracy)}, at least "
-        f"{number(found.accuracy_lower_bound)} with {rules.level:.0%} confidence",
+        f"{number(found.accuracy_lower_bound)} with {percent(rules.level)} confidence",
         "leave out the pictures that people take for something else",
     )
     yield _majority_check(found)
@@ -86,7 +86,7 @@ def _kappa_check(found: CueEvidence, rules: GateRules) -> Check:
             name, "INSUFFICIENT", None, bound, f"kappa can't be estimated ({why})", "collect responses"
         )
     lower = summary.ci.lower_bound
-    detail = f"kappa {summary.kappa.value:.4f}, at least {lower:.4f} with {rules.level:.0%} confidence"
+    detail = f"kappa {summary.kappa.value:.4f}, at least {lower:.4f} with {percent(rules.level)} confidence"
     remedy = power_line(summary.kappa.value, summary.se.two_way, bound, rules.level)
     return decide(name, lower, bound, detail, remedy)
 
@@ -128,15 +128,16 @@ def power_line(kappa: float, se: float | None, bound: float, level: float) -> st
 
 
 def _majority_check(found: CueEvidence) -> Check:
-    wrong = [row for row in found.classes if row.majority != row.superclass]
+    seen = [row for row in found.classes if row.n_ratings]
+    wrong = [row for row in seen if row.majority != row.superclass]
     listed = ", ".join(
         f"{row.superclass} is called {row.majority or 'two things equally often'}" for row in wrong
     )
     return decide(
         f"{found.cue_kind}: every class is called by its name",
-        float(len(wrong)) if found.classes else None,
+        float(len(wrong)) if seen else None,
         0,
-        listed or f"{len(found.classes)} classes, each most often called by its name",
+        listed or f"{len(seen)} classes, each most often called by its name",
         "look at the pictures of these classes in the report",
         most=True,
     )
@@ -169,7 +170,8 @@ def _class_checks(found: CueEvidence, rules: GateRules) -> Iterator[Check]:
         f"{kind}: no class is surely below",
         float(len(surely)) if known else None,
         0,
-        ", ".join(surely) or f"no class lies below {bound} beyond chance",
+        ", ".join(surely)
+        or (f"no class lies below {bound} beyond chance" if known else "no class has a kappa"),
         "leave these classes out, or make their cues again",
         most=True,
     )
@@ -200,7 +202,7 @@ def _volume_checks(found: CueEvidence, rules: GateRules) -> Iterator[Check]:
         yield Check(
             f"{kind}: enough {name}", outcome, float(value), float(bound), f"{value:g} {words}", remedy
         )
-    outcome = "PASS" if found.n_under_two == 0 else "INSUFFICIENT"
+    outcome = "PASS" if found.n_images and found.n_under_two == 0 else "INSUFFICIENT"
     detail = f"{found.n_under_two} pictures have fewer than {volume.min_ratings} ratings"
     yield Check(
         f"{kind}: every picture was seen twice",
@@ -258,3 +260,12 @@ def _license_check(cues: Sequence[CueRecord], sources: Sequence[SourceRecord]) -
 def number(value: float | None) -> str:
     """Return a number for a sentence."""
     return "unknown" if value is None else f"{value:.4f}"
+
+
+def percent(level: float) -> str:
+    """Return a level of confidence for a sentence.
+
+    >>> percent(0.95), percent(0.975), percent(0.9995)
+    ('95%', '97.5%', '99.95%')
+    """
+    return f"{100 * level:.6g}%"

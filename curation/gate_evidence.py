@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ClassEvidence:
-    """One class: its pictures, how often they were named rightly, and the answer given most often."""
+    """One class: its pictures with an answer, how often they were named rightly, and the answer given most often.
+
+    `majority` is None on a tie, and where there is no answer.
+    """
 
     superclass: str
     n_images: int
@@ -120,7 +123,7 @@ def cue_evidence(
         agreement=summary,
         accuracy=accuracy,
         accuracy_lower_bound=bound,
-        classes=_classes(used, summary),
+        classes=_classes(used, summary, {cue.superclass for cue in data.cues if cue.cue_kind == cue_kind}),
         items=items,
         confusion=_confusion(used),
         n_images=len(items),
@@ -146,22 +149,25 @@ def _accuracy(
     return float(hits.mean()), share_lower_bound(hits, ratings.item, ratings.rater, level)
 
 
-def _classes(used: Sequence[ResponseRecord], summary: AgreementSummary | None) -> tuple[ClassEvidence, ...]:
+def _classes(
+    used: Sequence[ResponseRecord], summary: AgreementSummary | None, released: set[str]
+) -> tuple[ClassEvidence, ...]:
+    """Return the numbers of each class: of those that would go out, too, where nobody saw any of their pictures."""
     kappas = {row.category: row for row in summary.per_category} if summary else {}
-    by_class: dict[str, list[ResponseRecord]] = defaultdict(list)
+    by_class: dict[str, list[ResponseRecord]] = {name: [] for name in released}
     for row in used:
-        by_class[row.expected].append(row)
+        by_class.setdefault(row.expected, []).append(row)
     found = []
     for name, rows in sorted(by_class.items()):
         answers = Counter(row.answer or "" for row in rows)
-        own = kappas.get(name)
+        own = kappas.get(name) if rows else None
         found.append(
             ClassEvidence(
                 superclass=name,
                 n_images=len({row.sha256 for row in rows}),
                 n_ratings=len(rows),
-                accuracy=answers[name] / len(rows),
-                majority=_most_frequent(answers),
+                accuracy=answers[name] / len(rows) if rows else None,
+                majority=_most_frequent(answers) if rows else None,
                 kappa=own.kappa if own else None,
                 se=own.se if own else None,
             )

@@ -9,7 +9,7 @@ import numpy as np
 
 from curation.agreement import ac1
 from curation.agreement_errors import interval
-from curation.gate_checks import Check, decide, number
+from curation.gate_checks import Check, decide, number, percent
 from curation.gate_rules import GateRules, Review
 from curation.rating_records import AdjudicationRecord, VerdictRecord
 from curation.ratings import IntArray, make_ratings
@@ -74,7 +74,7 @@ def _double_agreement(verdicts: Sequence[VerdictRecord], review: Review, level: 
     value = ac1(ratings.counts).value
     lower = ac1_lower_bound(ratings.counts, level)
     detail = (
-        f"AC1 {number(value)}, at least {number(lower)} with {level:.0%} confidence, on "
+        f"AC1 {number(value)}, at least {number(lower)} with {percent(level)} confidence, on "
         f"{len(per_item)} pictures of which {sum(1 for n in per_item.values() if n >= 2)} were judged twice"
     )
     return decide(name, lower, review.min_ac1_lower_bound, detail, advice)
@@ -124,7 +124,7 @@ def _known_bad(verdicts: Sequence[VerdictRecord], review: Review, level: float) 
         name,
         recall,
         review.min_known_bad_recall,
-        f"{found} of {len(planted)} were rejected (at least {lower:.2f} with {level:.0%} confidence)",
+        f"{found} of {len(planted)} were rejected (at least {lower:.2f} with {percent(level)} confidence)",
         "show the reviewers what they let pass, and have their pictures judged again",
     )
 

@@ -68,19 +68,20 @@ def kappa(
 def agreement_text(summary: AgreementSummary, *, markdown: bool = False) -> str:
     """Return the summary as a few lines and a table."""
     lines = _headline(summary)
+    names = [" ".join(row.category.splitlines()) for row in summary.per_category]
     if markdown:
         lines = [f"- {line}" for line in lines]
         table = ["| category | ratings | kappa | standard error |", "|---|---:|---:|---:|"]
         table += [
-            f"| {_on_one_line(row.category).replace('|', '&#124;')} | {row.n_ratings} | {_number(row.kappa)} | {_number(row.se)} |"
-            for row in summary.per_category
+            f"| {name.replace('|', '&#124;')} | {row.n_ratings} | {_number(row.kappa)} | {_number(row.se)} |"
+            for name, row in zip(names, summary.per_category, strict=True)
         ]
     else:
-        width = max(8, *(len(_on_one_line(row.category)) for row in summary.per_category))
+        width = max(8, *map(len, names))
         table = [f"{'category':<{width}}  ratings   kappa      se"]
         table += [
-            f"{_on_one_line(row.category):<{width}}  {row.n_ratings:>7}  {_number(row.kappa):>6}  {_number(row.se):>6}"
-            for row in summary.per_category
+            f"{name:<{width}}  {row.n_ratings:>7}  {_number(row.kappa):>6}  {_number(row.se):>6}"
+            for name, row in zip(names, summary.per_category, strict=True)
         ]
     notes = [f"note: {warning}" for warning in summary.warnings]
     return "\n".join([*lines, "", *table, *([""] if notes else []), *notes])
@@ -95,7 +96,7 @@ def _headline(summary: AgreementSummary) -> list[str]:
         f"agreement observed {_number(summary.kappa.p_observed)}, by chance {_number(summary.kappa.p_expected)}",
     ]
     if summary.ci is not None:
-        percent = f"{100 * summary.ci.level:.4g}%"
+        percent = f"{100 * summary.ci.level:.6g}%"
         lines += [
             f"{percent} interval {_number(summary.ci.lower)} to {_number(summary.ci.upper)}; with {percent} confidence "
             f"at least {_number(summary.ci.lower_bound)}, which Landis & Koch call {summary.band}",
@@ -110,10 +111,6 @@ def _headline(summary: AgreementSummary) -> list[str]:
     }
     lines.append("beside it: " + ", ".join(f"{name} {_number(value)}" for name, value in others.items()))
     return lines
-
-
-def _on_one_line(name: str) -> str:
-    return " ".join(name.splitlines())
 
 
 def _number(value: float | None) -> str:

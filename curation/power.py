@@ -69,6 +69,11 @@ class DesignResult:
 
 def designs_for(n_raters: int, n_trials: int, n_categories: int) -> list[Design]:
     """Return the designs that spend n_raters x n_trials ratings on few pictures or on many."""
+    if n_raters < 3:
+        raise CuebenchError(
+            f"{n_raters} people: without one of them no two answers to a picture are left, so it can't be told how far "
+            "others would differ; expected at least 3"
+        )
     total = n_raters * n_trials
     found = []
     for m in (2, 3, 4, 5, 8, 10, 15, 22, 44, 88):
@@ -78,7 +83,7 @@ def designs_for(n_raters: int, n_trials: int, n_categories: int) -> list[Design]
     if not found:
         raise CuebenchError(
             f"{n_raters} people with {n_trials} trials each: no design has a picture that two of them see; expected at "
-            "least 2 people, and trials for every class twice"
+            "least 3 people, and trials for every class twice"
         )
     return found
 

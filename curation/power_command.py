@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from data_manifests.errors import CuebenchError
+
 if TYPE_CHECKING:
     from curation.power import DesignResult
 
@@ -63,6 +65,8 @@ def power(
 
     from curation.power import Crowd, designs_for, evaluate_design, recommend
 
+    if bound is not None and not 0 <= bound < 1:  # nan, which a range lets pass
+        raise CuebenchError(f"--bound {bound}: expected a kappa from 0 to below 1")
     crowd = Crowd(categories, careless)
     designs = designs_for(raters, trials, categories)
     results = [
@@ -81,7 +85,7 @@ def power(
     )
     if raters < 10:
         click.echo(
-            f"note: {raters} people cannot certify kappa to better than about .1, however many pictures they rate"
+            f"note: {raters} people: each of them weighs much, and more people narrow this more than more pictures do"
         )
 
 

@@ -57,6 +57,7 @@ class RatingRecord(Record):
 class VerdictRecord(RatingRecord):
     """What a reviewer said of a cue: `answer` is `accept`, `reject` (with `reasons`), `unsure`, or None (undecided)."""
 
+    answer: Literal["accept", "reject", "unsure"] | None = None
     reasons: tuple[str, ...] = ()
 
 
@@ -82,7 +83,7 @@ class AdjudicationRecord(Record):
     cue_kind: CueKind
     round: int
     adjudicator: str
-    answer: str
+    answer: Literal["accept", "reject"]
     rationale: str
     votes_sha256: Sha256
     decided_at: str

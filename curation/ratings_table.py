@@ -90,7 +90,9 @@ def _place(url: str, header: list[str], name: str) -> int:
         listed = ", ".join(header) or "nothing"
         one = len(header) == 1 and any(sign in header[0] for sign in ";\t")
         advice = "; separate the columns by commas" if one else ""
-        raise CuebenchError(f"{url}: no column {name}{nearest(name, header)}; the columns are: {listed}{advice}")
+        raise CuebenchError(
+            f"{url}: no column {name}{nearest(name, header)}; the columns are: {listed}{advice}"
+        )
     if len(alike) > 1:
         raise CuebenchError(f"{url}: {len(alike)} columns are called {name}; rename all but one")
     return alike[0]
@@ -100,4 +102,6 @@ def _check_missing(url: str, missing: Sequence[str], labels: set[str]) -> None:
     for token in missing:
         alike = sorted(label for label in labels if label.casefold() == token.strip().casefold())
         if alike and token not in alike:
-            raise CuebenchError(f"{url}: no label is {token}, but {alike[0]} is one; say --missing {alike[0]}")
+            raise CuebenchError(
+                f"{url}: no label is {token}, but {alike[0]} is one; say --missing {alike[0]}"
+            )

@@ -30,17 +30,19 @@ def two_way_share_error(hits: FloatArray, item: IntArray, rater: IntArray) -> fl
     return float(np.sqrt(max(items + part(rater) - part(None), items)))
 
 
-def share_lower_bound(hits: FloatArray, item: IntArray, rater: IntArray, level: float) -> float:
-    """Return the one-sided lower bound of the mean of `hits`, on the scale log(1 - share).
+def share_lower_bound(hits: FloatArray, item: IntArray, rater: IntArray, level: float) -> float | None:
+    """Return the one-sided lower bound of the mean of `hits`, on the scale log(1 - share), at least 0.
 
-    Where every hit is 1, the bound is that of the items: (1 - level)^(1 / N).
+    Where every hit is 1, the bound is that of the items: (1 - level)^(1 / N). None where one rater or one item alone
+    can't tell how far others differ.
     """
     share = float(hits.mean())
+    if len(np.unique(rater)) < 2 or len(np.unique(item)) < 2:
+        return None
     if share >= 1:
         return float((1 - level) ** (1 / len(np.unique(item))))
-    if len(np.unique(rater)) < 2 or len(np.unique(item)) < 2:
-        return 0.0
-    return interval(share, two_way_share_error(hits, item, rater), level).lower_bound
+    bound = interval(share, two_way_share_error(hits, item, rater), level).lower_bound
+    return max(0.0, bound)
 
 
 def binomial_lower_bound(n_hits: int, n: int, level: float) -> float:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from functools import lru_cache
 from typing import NamedTuple
 
-from sqlalchemy import case, func, select
+from sqlalchemy import bindparam, case, func, select
 from sqlalchemy.orm import Session
 
 from curation.campaigns import find_campaign, sha256_text
@@ -152,51 +152,55 @@ class TrialState(NamedTuple):
         return self.answer is not None or self.n_timeout > 0 or self.n_interrupted >= N_INTERRUPTIONS
 
 
+# made once: putting it together takes longer than running it, and it runs after every answer
+_events = (
+    select(
+        Event.assignment_id,
+        func.count().label("n_events"),
+        func.sum(case((Event.kind == "interrupted", 1), else_=0)).label("n_interrupted"),
+        func.sum(case((Event.kind == "timeout", 1), else_=0)).label("n_timeout"),
+    )
+    .where(Event.rater_id == bindparam("rater_id"))
+    .group_by(Event.assignment_id)
+    .subquery()
+)
+_TRIALS = (
+    select(
+        Assignment.public_id,
+        Assignment.role,
+        Assignment.block,
+        Assignment.position,
+        Assignment.presentation,
+        CampaignItem.expected_answer,
+        CurrentAnswer.answer,
+        func.coalesce(_events.c.n_events, 0),
+        func.coalesce(_events.c.n_interrupted, 0),
+        func.coalesce(_events.c.n_timeout, 0),
+        Item.public_id,
+        Item.cue_kind,
+        Assignment.choices_json,
+        CurrentAnswer.decided_at,
+    )
+    .join(Item, Item.id == Assignment.item_id)
+    .outerjoin(CurrentAnswer, CurrentAnswer.assignment_id == Assignment.id)
+    .outerjoin(_events, _events.c.assignment_id == Assignment.id)
+    .outerjoin(
+        CampaignItem,
+        (CampaignItem.campaign_id == Assignment.campaign_id)
+        & (CampaignItem.item_id == Assignment.item_id)
+        & (CampaignItem.role == Assignment.role),
+    )
+    .where(Assignment.rater_id == bindparam("rater_id"), Assignment.campaign_id == bindparam("campaign_id"))
+)
+
+
 def read_trials(session: Session, rater: Rater, campaign: Campaign) -> list[TrialState]:
     """Return the trials of a participant in the order in which they are shown.
 
     A trial that was interrupted once comes at the end of its block.
     """
-    events = (
-        select(
-            Event.assignment_id,
-            func.count().label("n_events"),
-            func.sum(case((Event.kind == "interrupted", 1), else_=0)).label("n_interrupted"),
-            func.sum(case((Event.kind == "timeout", 1), else_=0)).label("n_timeout"),
-        )
-        .where(Event.rater_id == rater.id)
-        .group_by(Event.assignment_id)
-        .subquery()
-    )
-    query = (
-        select(
-            Assignment.public_id,
-            Assignment.role,
-            Assignment.block,
-            Assignment.position,
-            Assignment.presentation,
-            CampaignItem.expected_answer,
-            CurrentAnswer.answer,
-            func.coalesce(events.c.n_events, 0),
-            func.coalesce(events.c.n_interrupted, 0),
-            func.coalesce(events.c.n_timeout, 0),
-            Item.public_id,
-            Item.cue_kind,
-            Assignment.choices_json,
-            CurrentAnswer.decided_at,
-        )
-        .join(Item, Item.id == Assignment.item_id)
-        .outerjoin(CurrentAnswer, CurrentAnswer.assignment_id == Assignment.id)
-        .outerjoin(events, events.c.assignment_id == Assignment.id)
-        .outerjoin(
-            CampaignItem,
-            (CampaignItem.campaign_id == Assignment.campaign_id)
-            & (CampaignItem.item_id == Assignment.item_id)
-            & (CampaignItem.role == Assignment.role),
-        )
-        .where(Assignment.rater_id == rater.id, Assignment.campaign_id == campaign.id)
-    )
-    trials = [TrialState(*row) for row in session.execute(query)]
+    rows = session.execute(_TRIALS, {"rater_id": rater.id, "campaign_id": campaign.id})
+    trials = [TrialState(*row) for row in rows]
     return sorted(trials, key=lambda trial: (trial.block, trial.n_interrupted, trial.position))
 
 

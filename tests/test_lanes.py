@@ -52,7 +52,7 @@ def test_a_module_that_skips_itself_fails_in_a_lane(
     assert result.ret == pytest.ExitCode.INTERRUPTED
 
 
-@pytest.mark.parametrize("marker", ["u2netp", "sam", "loaders", "browser", "postgres"])
+@pytest.mark.parametrize("marker", ["u2netp", "sam", "classifier", "loaders", "browser", "postgres"])
 def test_a_marked_test_is_skipped_with_the_reason_where_its_need_is_absent(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, marker: str
 ) -> None:
