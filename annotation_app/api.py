@@ -12,9 +12,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+from anyio import CapacityLimiter, to_thread
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
 from sqlalchemy import select
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
@@ -26,6 +26,7 @@ from curation.answers import Ack, ClientEvent, record_events
 from curation.database import Store
 
 SESSION_HEADER = "X-Cuebench-Session"
+N_THREADS = 6  # one writes at a time; more threads than this only fight for the interpreter
 MAX_BODY_BYTES = 1_000_000
 MAX_EVENTS = 100
 MAX_TASKS = 60
@@ -151,23 +152,26 @@ def api_routes(store: Callable[[], Store], hooks: StudyHooks = NO_HOOKS) -> list
     hooks : what a study adds: the phase of a participant, and the feedback after a practice trial
     """
     api = Api(store, hooks)
+    threads = CapacityLimiter(N_THREADS)
     return [
-        Route("/api/events", _endpoint(api.post_events), methods=["POST"]),
-        Route("/api/tasks", _endpoint(api.get_tasks), methods=["GET"]),
-        Route("/api/media/{name}", _endpoint(api.get_picture), methods=["GET"]),
-        Route("/api/source/{name}", _endpoint(api.get_source), methods=["GET"]),
-        Route("/healthz", _endpoint(api.get_health), methods=["GET"]),
+        Route("/api/events", _endpoint(api.post_events, threads), methods=["POST"]),
+        Route("/api/tasks", _endpoint(api.get_tasks, threads), methods=["GET"]),
+        Route("/api/media/{name}", _endpoint(api.get_picture, threads), methods=["GET"]),
+        Route("/api/source/{name}", _endpoint(api.get_source, threads), methods=["GET"]),
+        Route("/healthz", _endpoint(api.get_health, threads), methods=["GET"]),
         Route(ASSET_ROUTE, asset_response, methods=["GET"]),
     ]
 
 
-def _endpoint(work: Callable[[Request, bytes], Response]) -> Callable[[Request], Awaitable[Response]]:
-    """Return the endpoint that reads the body, works in the thread pool, and turns a rejection into JSON."""
+def _endpoint(
+    work: Callable[[Request, bytes], Response], threads: CapacityLimiter
+) -> Callable[[Request], Awaitable[Response]]:
+    """Return the endpoint that reads the body, works in a thread, and turns a rejection into JSON."""
 
     async def respond(request: Request) -> Response:
         try:
             body = await _read_body(request)
-            return await run_in_threadpool(work, request, body)
+            return await to_thread.run_sync(work, request, body, limiter=threads)
         except _Rejection as rejection:
             return _json({"error": str(rejection)}, rejection.status)
 

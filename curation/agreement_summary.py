@@ -94,7 +94,9 @@ def summarise_agreement(
         If the estimator is `fleiss` and the numbers of ratings differ, or the level is none.
     """
     if not 0.5 <= level < 1:
-        raise CuebenchError(f"level {level}: expected a level of confidence from 0.5 to below 1, such as 0.95")
+        raise CuebenchError(
+            f"level {level}: expected a level of confidence from 0.5 to below 1, such as 0.95"
+        )
     counts = ratings.counts
     kappa = fleiss_kappa(counts, estimator, ratings.items)
     se = standard_errors(ratings, estimator)
@@ -147,11 +149,11 @@ def _warnings(ratings: Ratings, kappa: Kappa, se: StandardErrors, ac1: float | N
         found.append(f"{n_single} of {len(r)} items have one rating: they count for chance agreement only")
     if r.min() != r.max():
         found.append(f"items have {r.min()} to {r.max()} ratings")
-    if se.two_way is None and kappa.value is not None:
+    if se.two_way is None and kappa.value is not None and kappa.value < 1:
         found.append("no standard error: leaving out one rater or item leaves a kappa that is undefined")
     if len(ratings.raters) < 5 and kappa.value is not None:
         found.append(
-            f"{len(ratings.raters)} raters: the interval holds for these people more than for others; a few raters "
+            f"{len(ratings.raters)} raters: the numbers hold for these people more than for others; a few raters "
             "cannot certify kappa to better than about .1, however many items they rate"
         )
     spellings = Counter(name.casefold() for name in ratings.categories)

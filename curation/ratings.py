@@ -125,7 +125,7 @@ def _check_offered(offered: Sequence[str], *, named: bool) -> None:
         return
     twice = sorted(name for name, n in Counter(offered).items() if n > 1)
     if twice or not all(offered):
-        what = f"{', '.join(twice)} stands there twice" if twice else "one of them has no name"
+        what = f"{', '.join(twice)} stands there twice" if all(offered) else "one of them has no name"
         raise CuebenchError(f"categories {', '.join(offered)}: {what}; name each category once")
 
 

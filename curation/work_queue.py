@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 
-from sqlalchemy import ColumnElement, Select, exists, func, or_, select
+from sqlalchemy import ColumnElement, Select, bindparam, case, exists, func, or_, select
 
 from curation.database import Store
 from curation.tables import Assignment, CampaignItem, CurrentAnswer, Event, EventReason, Item
@@ -49,50 +50,76 @@ def pending(
 
     Pictures that were made again since are left out: nobody should judge what will not go out.
     """
-    n_later = (
-        select(Event.assignment_id, func.count().label("n_later"))
-        .where(Event.rater_id == rater_id, Event.kind == "later")
-        .group_by(Event.assignment_id)
-        .subquery()
-    )
-    query = (
-        _tasks(rater_id, campaign_id, practice=practice)
-        .outerjoin(n_later, n_later.c.assignment_id == Assignment.id)
-        .where(CurrentAnswer.assignment_id.is_(None), _not_retired())
-        .order_by(Assignment.block, func.coalesce(n_later.c.n_later, 0), Assignment.position)
-        .limit(limit)
-    )
-    return _read(store, query)
+    return _read(store, _pending(practice), rater_id, campaign_id, limit)
 
 
 def answered(store: Store, rater_id: int, campaign_id: int, limit: int) -> list[Task]:
     """Return what the rater answered, newest first: what an undo goes back to."""
-    query = (
-        _tasks(rater_id, campaign_id)
-        .where(CurrentAnswer.assignment_id.is_not(None))
-        .order_by(CurrentAnswer.event_pk.desc())
-        .limit(limit)
-    )
-    return _read(store, query)
+    return _read(store, _answered(), rater_id, campaign_id, limit)
 
 
 def progress(store: Store, rater_id: int, campaign_id: int) -> Progress:
     """Return how far a rater is in a campaign, practice left out."""
-    mine = (
-        Assignment.rater_id == rater_id,
-        Assignment.campaign_id == campaign_id,
-        Assignment.role != "practice",
-    )
-    standing = select(func.count()).select_from(Assignment).join(CurrentAnswer).where(*mine)
     today = datetime.now(UTC).date().isoformat()
-    open_or_done = or_(_not_retired(), Assignment.id.in_(select(CurrentAnswer.assignment_id)))
-    everything = select(func.count()).select_from(Assignment).where(*mine, open_or_done)
     with store.read() as session:
-        return Progress(
-            n_answered=session.scalar(standing) or 0,
-            n_total=session.scalar(everything) or 0,
-            n_today=session.scalar(standing.where(CurrentAnswer.decided_at >= today)) or 0,
+        parameters = {"rater_id": rater_id, "campaign_id": campaign_id, "today": today}
+        n_answered, n_total, n_today = session.execute(_counts(), parameters).one()
+    return Progress(n_answered, n_total, n_today or 0)
+
+
+# The queries that run after every answer are made once: putting one together takes longer than running it.
+
+
+def _mine() -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    return (
+        Assignment.rater_id == bindparam("rater_id"),
+        Assignment.campaign_id == bindparam("campaign_id"),
+    )
+
+
+@cache
+def _pending(practice: bool) -> Select[*_TaskRow]:
+    n_later = (
+        select(Event.assignment_id, func.count().label("n_later"))
+        .where(Event.rater_id == bindparam("rater_id"), Event.kind == "later")
+        .group_by(Event.assignment_id)
+        .subquery()
+    )
+    return (
+        _tasks(practice=practice)
+        .outerjoin(n_later, n_later.c.assignment_id == Assignment.id)
+        .where(CurrentAnswer.assignment_id.is_(None), _not_retired())
+        .order_by(Assignment.block, func.coalesce(n_later.c.n_later, 0), Assignment.position)
+        .limit(bindparam("limit"))
+    )
+
+
+@cache
+def _answered() -> Select[*_TaskRow]:
+    return (
+        _tasks(practice=False)
+        .where(CurrentAnswer.assignment_id.is_not(None))
+        .order_by(CurrentAnswer.event_pk.desc())
+        .limit(bindparam("limit"))
+    )
+
+
+@cache
+def _counts() -> Select[int, int, int | None]:
+    return (
+        select(
+            func.count(CurrentAnswer.assignment_id),
+            func.count(),
+            func.sum(case((CurrentAnswer.decided_at >= bindparam("today"), 1), else_=0)),
         )
+        .select_from(Assignment)
+        .outerjoin(CurrentAnswer, CurrentAnswer.assignment_id == Assignment.id)
+        .where(
+            *_mine(),
+            Assignment.role != "practice",
+            or_(_not_retired(), CurrentAnswer.assignment_id.is_not(None)),
+        )
+    )
 
 
 def _not_retired() -> ColumnElement[bool]:
@@ -104,7 +131,7 @@ def _not_retired() -> ColumnElement[bool]:
     )
 
 
-def _tasks(rater_id: int, campaign_id: int, *, practice: bool = False) -> Select[*_TaskRow]:
+def _tasks(*, practice: bool) -> Select[*_TaskRow]:
     return (
         select(
             Assignment.public_id,
@@ -117,17 +144,14 @@ def _tasks(rater_id: int, campaign_id: int, *, practice: bool = False) -> Select
         )
         .join(Item, Item.id == Assignment.item_id)
         .outerjoin(CurrentAnswer, CurrentAnswer.assignment_id == Assignment.id)
-        .where(
-            Assignment.rater_id == rater_id,
-            Assignment.campaign_id == campaign_id,
-            Assignment.role == "practice" if practice else Assignment.role != "practice",
-        )
+        .where(*_mine(), Assignment.role == "practice" if practice else Assignment.role != "practice")
     )
 
 
-def _read(store: Store, query: Select[*_TaskRow]) -> list[Task]:
+def _read(store: Store, query: Select[*_TaskRow], rater_id: int, campaign_id: int, limit: int) -> list[Task]:
     with store.read() as session:
-        rows = session.execute(query).all()
+        parameters = {"rater_id": rater_id, "campaign_id": campaign_id, "limit": limit}
+        rows = session.execute(query, parameters).all()
         pks = [row[5] for row in rows if row[5] is not None]
         notes: dict[int, str] = {}
         reasons: dict[int, list[str]] = {}
