@@ -20,7 +20,7 @@ OK = "ok"
 class Record(BaseModel):
     """A row of a manifest: immutable, strict, without unknown fields."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
 class SourceRecord(Record):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from data_manifests.errors import CuebenchError
 from evaluation.model_statistics import (
     N_RESAMPLES,
     Correlation,
@@ -77,9 +78,15 @@ def compare(
     Raises
     ------
     CuebenchError
-        If there is no such column or model.
+        If there is no such column or model, no score to compare, or no model beside the baseline.
     """
+    if not scores:
+        raise CuebenchError(
+            f"{table.where}: no score to compare; name one with --score; there are: {', '.join(table.columns)}"
+        )
     others = table.without([baseline] if baseline else [])
+    if not others.rows:
+        raise CuebenchError(f"{table.where}: there is no model beside the baseline {baseline}")
     clusters = [row.cluster for row in table.rows]
     independent = len(set(clusters)) == len(clusters)
     correlations = tuple(

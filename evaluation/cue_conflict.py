@@ -91,7 +91,7 @@ def read_trials(url: str) -> list[ConflictTrial]:
     Raises
     ------
     CuebenchError
-        If a column is missing or an image's name does not tell its classes; the line is named.
+        If a column is missing, a row is cut short or an image's name does not tell its classes; the line is named.
     """
     reader = csv.DictReader(io.StringIO(read_bytes(url).decode("utf-8-sig"), newline=""))
     names = {name.strip().lower(): name for name in reader.fieldnames or ()}
@@ -101,13 +101,15 @@ def read_trials(url: str) -> list[ConflictTrial]:
         )
     trials = []
     for row in reader:
-        image, response = row[names["imagename"]], row[names["object_response"]]
+        subject, image, response = (row[names[name]] for name in ("subj", "imagename", "object_response"))
+        if subject is None or image is None or response is None:
+            raise CuebenchError(f"{url}: line {reader.line_num}: expected {len(names)} fields, got fewer")
         try:
             shape, texture = conflict_classes(image)
         except CuebenchError as error:
             raise CuebenchError(f"{url}: line {reader.line_num}: {error}") from error
         answer = None if response == NO_ANSWER else response
-        trials.append(ConflictTrial(row[names["subj"]], image, shape, texture, answer))
+        trials.append(ConflictTrial(subject, image, shape, texture, answer))
     return trials
 
 
@@ -195,8 +197,9 @@ def decide(
     Raises
     ------
     CuebenchError
-        If a class has no label in the space.
+        If a class has no label in the space, or a logit is not finite.
     """
+    _check_finite(logits)
     columns = {name: space.columns(wnids) for name, wnids in groups.items()}
     if empty := [name for name, own in columns.items() if not own]:
         raise CuebenchError(f"class {', '.join(empty)}: no label of it is in {space.name}")
@@ -212,8 +215,23 @@ def decide(
 def decide_full(
     logits: LogitArray, space: LabelSpace, groups: Mapping[str, Sequence[str]]
 ) -> list[str | None]:
-    """Return the class of the highest of all K logits, or None where it belongs to no class: the full label space."""
+    """Return the class of the highest of all K logits, or None where it belongs to no class: the full label space.
+
+    Raises
+    ------
+    CuebenchError
+        If a logit is not finite.
+    """
+    _check_finite(logits)
     owner: dict[int, str] = {
         column: name for name, wnids in groups.items() for column in space.columns(wnids)
     }
     return [owner.get(int(column)) for column in np.asarray(logits).argmax(1)]
+
+
+def _check_finite(logits: LogitArray) -> None:
+    """Refuse logits that are not finite: the highest of them would be the first NaN."""
+    finite = np.isfinite(np.asarray(logits)).all(1)
+    if not finite.all():
+        row = int(np.flatnonzero(~finite)[0])
+        raise CuebenchError(f"logits: row {row} holds a value that is not finite; expected finite logits")

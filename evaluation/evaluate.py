@@ -9,6 +9,7 @@ from typing import Any, get_args
 import numpy as np
 
 from data_manifests.errors import CuebenchError
+from data_manifests.labels import imagenet_labels
 from data_manifests.records import CueKind
 from data_manifests.taxonomy import Taxonomy
 from evaluation.label_space import LabelSpace, label_space
@@ -22,6 +23,8 @@ class Evaluation:
     """The sensitivities of one model, and its preference for each cue among all of them.
 
     `restricted` holds the same in the label space of the taxonomy's own labels: easier, and for comparison only.
+    `imagenet_1k` holds the same over those of the 1,000 labels of ImageNet-1k that the network has: what compares
+    between a head of more labels and one of 1,000, for which it is the same as `cues`.
     """
 
     taxonomy: str
@@ -30,6 +33,12 @@ class Evaluation:
     cues: Mapping[str, Sensitivity]
     preferences: Mapping[str, Preference]
     restricted: Mapping[str, Sensitivity]
+    imagenet_1k: Mapping[str, Sensitivity]
+
+    @property
+    def has_more_than_1k(self) -> bool:
+        """Whether scores over ImageNet-1k alone are others than those over all labels."""
+        return any(self.imagenet_1k[kind] is not self.cues[kind] for kind in self.imagenet_1k)
 
     def to_json(self) -> dict[str, Any]:
         """Return the object that `cuebench evaluate --format json` prints."""
@@ -50,6 +59,7 @@ class Evaluation:
             "chance": {kind: cue.chance for kind, cue in self.cues.items()},
             "cues": {kind: _cue_json(cue) for kind, cue in self.cues.items()},
             "restricted": {kind: _cue_json(cue) for kind, cue in self.restricted.items()},
+            "imagenet_1k": {kind: _cue_json(cue) for kind, cue in self.imagenet_1k.items()},
         }
 
 
@@ -85,11 +95,16 @@ def evaluate(
     if len({space.labels for space in spaces.values()}) > 1:
         sizes = ", ".join(f"{kind} {len(space)}" for kind, space in spaces.items())
         raise CuebenchError(f"the cues have different label spaces ({sizes}): scores compare within one only")
-    cues, restricted = {}, {}
+    cues, restricted, in_1k = {}, {}, {}
     for kind, table in tables.items():
         members = members_of(spaces[kind], taxonomy, kind)
         cues[kind] = _score(kind, table, members, None, ties, seed)
         restricted[kind] = _score(kind, table, members, own_labels(spaces[kind], taxonomy), ties, seed)
+        columns = spaces[kind].restricted(list(imagenet_labels()))
+        if len(columns) == len(spaces[kind]):
+            in_1k[kind] = cues[kind]
+        elif all(set(columns).intersection(own) for own in members.values()):
+            in_1k[kind] = _score(kind, table, members, columns, ties, seed)
     everything = list(cues.values())
     preferences = {
         kind: preference(cue, [other for other in everything if other is not cue])
@@ -97,13 +112,17 @@ def evaluate(
         if len(cues) > 1
     }
     name = next(iter(spaces.values())).name
-    return Evaluation(taxonomy.name, name, ties, cues, preferences, restricted)
+    return Evaluation(taxonomy.name, name, ties, cues, preferences, restricted, in_1k)
 
 
 def members_of(space: LabelSpace, taxonomy: Taxonomy, kind: str) -> dict[str, list[int]]:
     """Return superclass -> columns for a cue kind; for kinds that the taxonomy does not know, those of all kinds."""
     kinds = [known for known in get_args(CueKind) if known == kind] or list(get_args(CueKind))
-    return {name: own for known in kinds for name, own in space.members(taxonomy, known).items()}
+    found: dict[str, list[int]] = {}
+    for known in kinds:
+        for name, own in space.members(taxonomy, known).items():
+            found[name] = sorted({*found.get(name, ()), *own})
+    return found
 
 
 def own_labels(space: LabelSpace, taxonomy: Taxonomy) -> list[int]:
@@ -123,7 +142,9 @@ def _score(
     logits = table.logits
     if columns is not None:
         place = {column: index for index, column in enumerate(columns)}
-        members = {name: [place[column] for column in own] for name, own in members.items()}
+        members = {
+            name: [place[column] for column in own if column in place] for name, own in members.items()
+        }
         logits = np.ascontiguousarray(logits[:, list(columns)])
     try:
         ranks = rank_rows(logits, table.superclass, members, ties)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from data_manifests.errors import CuebenchError
 from data_manifests.labels import imagenet_labels
 from data_manifests.records import CueKind
+from data_manifests.storage import read_bytes
 from data_manifests.taxonomy import Taxonomy
 
 # How many outputs the heads in use have. Only the first has an order that is the same everywhere.
@@ -77,3 +78,8 @@ def label_space(n_labels: int, wnids: Sequence[str] | None = None) -> LabelSpace
             f"{n_labels} columns look like {KNOWN_SIZES[n_labels]}, whose order differs from file to file: {advice}"
         )
     raise CuebenchError(f"{n_labels} columns: no label space of this size is known ({known}); {advice}")
+
+
+def read_wnids(url: str) -> list[str]:
+    """Return the WordNet ids of a text file, the first word of each line."""
+    return [line.split()[0] for line in read_bytes(url).decode("utf-8-sig").splitlines() if line.strip()]

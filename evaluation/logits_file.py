@@ -15,9 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from data_manifests.errors import CuebenchError
-from data_manifests.storage import is_local, local_path, read_bytes
+from data_manifests.storage import is_local, local_path, read_bytes, write_bytes
 from evaluation.ranks import LogitArray
 
+_TEXTS = ("superclass", "file_name", "source")
+_WNID = re.compile(r"n\d{8}")
 _GRID = re.compile(r"(?:^|/)(\d{1,3})x\1_[^/]*$")
 
 
@@ -31,6 +33,7 @@ class LogitTable:
     superclass : the N right answers
     wnids : the WordNet id of each column, or None where the file does not say
     file_names, sources : of each image, or None; images of one source are drawn together by the bootstrap
+    own_grids : the texture grid of each image, where the file says so
     """
 
     where: str
@@ -39,10 +42,13 @@ class LogitTable:
     wnids: tuple[str, ...] | None = None
     file_names: tuple[str, ...] | None = None
     sources: tuple[str, ...] | None = None
+    own_grids: tuple[int | None, ...] | None = None
 
     @property
     def grids(self) -> list[int | None] | None:
-        """The texture grid of each image, from names like `16x16_broccoli_214.png`; None where no name has one."""
+        """The texture grid of each image, its own or by names like `16x16_broccoli_214.png`; None: none has one."""
+        if self.own_grids is not None:
+            return list(self.own_grids)
         if self.file_names is None:
             return None
         found = [_GRID.search(name) for name in self.file_names]
@@ -52,14 +58,16 @@ class LogitTable:
 def read_logits(url: str) -> LogitTable:
     """Return the logits of a file.
 
-    `.npz`: arrays `logits` (N, K), `superclass` (N,), and perhaps `wnid` (K,), `file_name` (N,), `source` (N,).
+    `.npz`: arrays `logits` (N, K), `superclass` (N,), and perhaps `wnid` (K,), `file_name` (N,), `source` (N,),
+    `grid` (N,) int (0: none).
     `.npy`: (N, K), with a CSV of the same name beside it: columns `superclass`, and perhaps `file_name`, `source`.
-    `.parquet`: a column for each WordNet id, `superclass`, and perhaps `file_name`, `source`.
+    `.parquet`: a column for each WordNet id, `superclass`, and perhaps `file_name`, `source`, `grid`.
 
     Raises
     ------
     CuebenchError
-        If there is no such file, it is of another kind, or an array is missing or has a shape that does not fit.
+        If there is no such file, it is of another kind, an array is missing or has a shape that does not fit, a grid
+        is no whole number, or a column of a Parquet file is nothing that is expected there.
     """
     if url.endswith(".npz"):
         return _read_npz(url)
@@ -77,10 +85,16 @@ def _table(
     wnids: Sequence[str] | None,
     file_names: Sequence[str] | None,
     sources: Sequence[str] | None,
+    grids: Sequence[int | None] | None = None,
 ) -> LogitTable:
     if logits.ndim != 2:
         raise CuebenchError(f"{url}: logits: expected two dimensions, images and labels, got {logits.shape}")
-    columns = {"superclass": superclass, "file_name": file_names, "source": sources}
+    columns: dict[str, Sequence[object] | None] = {
+        "superclass": superclass,
+        "file_name": file_names,
+        "source": sources,
+        "grid": grids,
+    }
     for name, values in columns.items():
         if values is not None and len(values) != len(logits):
             raise CuebenchError(
@@ -90,17 +104,38 @@ def _table(
     def texts(values: Sequence[str] | None) -> tuple[str, ...] | None:
         return None if values is None else tuple(map(str, values))
 
+    if grids is not None and not all(grid is None or (isinstance(grid, int) and grid >= 0) for grid in grids):
+        raise CuebenchError(f"{url}: grid: expected whole numbers, 0 for an image that has none")
+    own_grids = None if grids is None else tuple(grid or None for grid in grids)
     return LogitTable(
-        url, logits, tuple(map(str, superclass)), texts(wnids), texts(file_names), texts(sources)
+        url, logits, tuple(map(str, superclass)), texts(wnids), texts(file_names), texts(sources), own_grids
     )
+
+
+def write_logits(url: str, table: LogitTable) -> None:
+    """Write a table as an .npz that `read_logits` reads, uncompressed, so that it can be memory-mapped."""
+    columns = {
+        "superclass": table.superclass,
+        "wnid": table.wnids,
+        "file_name": table.file_names,
+        "source": table.sources,
+        "grid": table.own_grids and [grid or 0 for grid in table.own_grids],
+    }
+    buffer = io.BytesIO()
+    arrays = {name: np.asarray(values) for name, values in columns.items() if values is not None}
+    np.savez(buffer, logits=table.logits, **arrays)  # type: ignore[arg-type]
+    write_bytes(url, buffer.getvalue())
 
 
 def _read_npz(url: str) -> LogitTable:
     content = read_bytes(url) if not is_local(url) else None
     try:
-        with np.load(
-            local_path(url) if content is None else io.BytesIO(content), allow_pickle=False
-        ) as arrays:
+        loaded = np.load(local_path(url) if content is None else io.BytesIO(content), allow_pickle=False)
+        if not isinstance(loaded, np.lib.npyio.NpzFile):
+            raise CuebenchError(
+                f"{url}: it holds one array alone; call it .npy, with a CSV of the labels beside it"
+            )
+        with loaded as arrays:
             names = set(arrays.files)
             if missing := sorted({"logits", "superclass"} - names):
                 raise CuebenchError(
@@ -113,12 +148,18 @@ def _read_npz(url: str) -> LogitTable:
         raise CuebenchError(f"{url}: no such file") from error
     except (ValueError, OSError, zipfile.BadZipFile) as error:
         raise CuebenchError(f"{url}: not an .npz that can be read without pickle ({error})") from error
-    return _table(
-        url,
-        logits,
-        rest["superclass"].tolist(),
-        *(rest[name].tolist() if name in rest else None for name in ("wnid", "file_name", "source")),
-    )
+    columns = {
+        name: _column(url, name, rest[name]) if name in rest else None
+        for name in ("superclass", "wnid", "file_name", "source", "grid")
+    }
+    return _table(url, logits, columns.pop("superclass") or [], *columns.values())
+
+
+def _column(url: str, name: str, array: npt.NDArray[Any]) -> list[Any]:
+    if array.ndim != 1:
+        raise CuebenchError(f"{url}: {name}: expected one dimension, got {array.shape}")
+    values: list[Any] = (np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array).tolist()
+    return values
 
 
 def _mapped_member(path: Path, member: str) -> npt.NDArray[Any] | None:
@@ -155,12 +196,26 @@ def _read_npy(url: str) -> LogitTable:
         raise CuebenchError(f"{url}: no such file") from error
     except (ValueError, OSError) as error:
         raise CuebenchError(f"{url}: not an .npy that can be read without pickle ({error})") from error
-    labels = f"{url.removesuffix('.npy')}.csv"
-    rows = list(csv.DictReader(io.StringIO(read_bytes(labels).decode("utf-8-sig"), newline="")))
-    if not rows or "superclass" not in rows[0]:
-        raise CuebenchError(f"{labels}: expected a column superclass, one row an image")
-    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    if isinstance(logits, np.lib.npyio.NpzFile):
+        logits.close()
+        raise CuebenchError(f"{url}: it holds several arrays; call it .npz")
+    columns = _read_labels(f"{url.removesuffix('.npy')}.csv")
     return _table(url, logits, columns["superclass"], None, columns.get("file_name"), columns.get("source"))
+
+
+def _read_labels(url: str) -> dict[str, list[str]]:
+    """Return the columns of the CSV beside an .npy."""
+    try:
+        text = read_bytes(url).decode("utf-8-sig")
+        rows = [row for row in csv.reader(io.StringIO(text, newline=""), strict=True) if row]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise CuebenchError(f"{url}: not a CSV in UTF-8 ({error})") from error
+    header = [name.strip() for name in rows[0]] if rows else []
+    if "superclass" not in header:
+        raise CuebenchError(f"{url}: expected a column superclass, one row an image")
+    if odd := next((number for number, row in enumerate(rows) if len(row) != len(header)), None):
+        raise CuebenchError(f"{url}: row {odd}: expected {len(header)} fields, got {len(rows[odd])}")
+    return {name: [row[place] for row in rows[1:]] for place, name in enumerate(header)}
 
 
 def _read_parquet(url: str) -> LogitTable:
@@ -170,15 +225,22 @@ def _read_parquet(url: str) -> LogitTable:
     try:
         table = parquet.read_table(io.BytesIO(read_bytes(url)))
     except pa.ArrowInvalid as error:
-        raise CuebenchError(f"{url}: not a Parquet file ({error})") from error
-    names = [name for name in table.column_names if name not in {"superclass", "file_name", "source"}]
+        raise CuebenchError(
+            f"{url}: not a Parquet file that can be read ({str(error).splitlines()[0]})"
+        ) from error
+    names = [name for name in table.column_names if name not in {*_TEXTS, "grid"}]
     if "superclass" not in table.column_names or not names:
         raise CuebenchError(
             f"{url}: expected a column superclass and one for each label, got {', '.join(table.column_names)}"
         )
+    # a column of anything else, such as an index of pandas, would be a label that competes with the others
+    if others := [name for name in names if not _WNID.fullmatch(name)]:
+        raise CuebenchError(
+            f"{url}: columns that are no label: {', '.join(others[:5])}; expected WordNet ids such as n01440764, and "
+            f"{', '.join(_TEXTS)} or grid"
+        )
     logits = np.column_stack([table[name].to_numpy() for name in names])
-    texts = {
-        name: table[name].to_pylist() if name in table.column_names else None
-        for name in ("file_name", "source")
+    columns = {
+        name: table[name].to_pylist() if name in table.column_names else None for name in (*_TEXTS, "grid")
     }
-    return _table(url, logits, table["superclass"].to_pylist(), names, texts["file_name"], texts["source"])
+    return _table(url, logits, columns.pop("superclass") or [], names, *columns.values())

@@ -68,10 +68,14 @@ def one_sample(values: Sequence[float], against: float) -> OneSample:
     mean = float(array.mean())
     if len(array) == 1:
         return _no_test(1, mean, against, None, "one model: no test is possible")
-    sd = float(array.std(ddof=1))
-    if sd == 0:
+    if _is_constant(array):  # whose standard deviation is often not 0 but 1e-17, and t then astronomical
         return _no_test(len(array), mean, against, 0.0, "all values are equal: no test is possible")
-    return one_sample_of_summary(mean, sd, len(array), against)
+    return one_sample_of_summary(mean, float(array.std(ddof=1)), len(array), against)
+
+
+def _is_constant(array: FloatArray) -> bool:
+    """Return whether all values are equal, but for rounding."""
+    return bool(np.ptp(array) <= 1e-12 * np.abs(array).max())
 
 
 def _no_test(n: int, mean: float, against: float, sd: float | None, note: str) -> OneSample:
@@ -148,8 +152,8 @@ def correlate(
     """Return how two scores go together over models.
 
     Pearson's interval is Fisher's; those of the rank coefficients are bootstrap intervals over models, or over whole
-    clusters where models are variants of each other. The permutation moves clusters as wholes where all have one size,
-    and single models otherwise (a note says so).
+    clusters where models are variants of each other (none for a perfect order, or fewer than three clusters). The
+    permutation moves clusters as wholes where all have one size, and single models otherwise (a note says so).
 
     Raises
     ------
@@ -162,7 +166,7 @@ def correlate(
     groups = np.arange(len(a)).astype(np.str_) if clusters is None else np.asarray(clusters, np.str_)
     n_clusters = len(np.unique(groups))
     notes = _correlation_notes(a, b, n_clusters)
-    if len(a) < 3 or np.ptp(a) == 0 or np.ptp(b) == 0:
+    if len(a) < 3 or _is_constant(a) or _is_constant(b):
         r, rho, tau = (
             Coefficient(name, None, None, None, None, None) for name in ("pearson", "spearman", "kendall")
         )
@@ -191,9 +195,11 @@ def _coefficient(
     value = _cosine(u, v)
     permuted = np.concatenate([_vector(name, b[part]) @ u for part in np.array_split(orders, 20)])
     as_extreme = int((np.abs(permuted) >= abs(u @ v) * (1 - 1e-12)).sum())
+    lower: float | None = None
+    upper: float | None = None
     if name == "pearson":
         lower, upper = fisher_interval(value, len(a))
-    else:
+    elif samples and abs(value) < 1 - 1e-12:  # no sample of a perfect order is anything else
         drawn = [_resampled(name, a[rows], b[rows]) for rows in _varied(a, b, samples)]
         lower, upper = (float(q) for q in np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]))
     return Coefficient(
@@ -221,7 +227,7 @@ def _varied(
     a: FloatArray, b: FloatArray, samples: list[npt.NDArray[np.intp]]
 ) -> Iterator[npt.NDArray[np.intp]]:
     """Yield the samples in which neither score is constant."""
-    return (rows for rows in samples if np.ptp(a[rows]) > 0 and np.ptp(b[rows]) > 0)
+    return (rows for rows in samples if not _is_constant(a[rows]) and not _is_constant(b[rows]))
 
 
 def fisher_interval(r: float, n: int) -> tuple[float | None, float | None]:
@@ -251,7 +257,7 @@ def _correlation_notes(a: FloatArray, b: FloatArray, n_clusters: int) -> list[st
     notes = []
     if len(a) < 3:
         notes.append(f"{len(a)} models: no correlation can be computed")
-    elif np.ptp(a) == 0 or np.ptp(b) == 0:
+    elif _is_constant(a) or _is_constant(b):
         notes.append("all values of one score are equal: no correlation is defined")
     elif len(a) < 10:
         notes.append(f"{len(a)} models: the interval is wide, and its form an approximation")
@@ -284,6 +290,8 @@ def _bootstrap_indices(
     groups: npt.NDArray[np.str_], n: int, rng: np.random.Generator
 ) -> list[npt.NDArray[np.intp]]:
     members = [np.flatnonzero(groups == name) for name in np.unique(groups)]
+    if len(members) < 3:  # too few to draw from
+        return []
     return [
         np.concatenate([members[index] for index in rng.integers(0, len(members), len(members))])
         for _ in range(n)

@@ -6,6 +6,7 @@ of a superclass never count against it. Ranks are taken on logits: a softmax add
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -14,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from data_manifests.errors import CuebenchError
+from data_manifests.shipped import nearest
 
 TieRule = Literal["pessimistic", "expected", "optimistic", "published"]
 TIE_RULES: tuple[TieRule, ...] = ("pessimistic", "expected", "optimistic", "published")
@@ -107,9 +109,10 @@ def _check(
     names = np.asarray(superclass, np.str_)
     for name in np.unique(names):
         if not len(members.get(str(name), ())):
-            known = ", ".join(sorted(members))
+            known = ", ".join(sorted(members)) or "none (are the ids of the columns WordNet ids?)"
             raise CuebenchError(
-                f"superclass {name}: it has no label in this label space; those that have: {known}"
+                f"superclass {name}: it has no label in this label space{nearest(str(name), sorted(members))}; those "
+                f"that have: {known}"
             )
     return names
 
@@ -121,12 +124,23 @@ def _chunks(logits: LogitArray) -> Iterator[tuple[int, LogitArray]]:
         finite = np.isfinite(chunk).all(1)
         if not finite.all():
             bad = start + int(np.flatnonzero(~finite)[0])
-            n_bad = int((~finite).sum())
+            n_more = int((~finite).sum()) - 1
             raise CuebenchError(
-                f"logits: row {bad} holds a value that is not finite (as do {n_bad - 1} more rows near it); expected "
-                "finite logits: look for an overflow in half precision, or leave the row out and say so"
+                f"logits: row {bad} holds a value that is not finite"
+                + (f" (as do {n_more} more rows near it)" if n_more else "")
+                + "; expected finite logits: look for an overflow in half precision, or leave the row out and say so"
             )
         yield start, chunk
+        _let_go(logits)
+
+
+def _let_go(logits: LogitArray) -> None:
+    """Give back the memory of a file that is mapped to be read: what was read would stay until the end."""
+    base: object = logits if getattr(logits, "mode", None) == "r" else None
+    while isinstance(base, np.ndarray):
+        base = base.base
+    if isinstance(base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        base.madvise(mmap.MADV_DONTNEED)
 
 
 def _published_ranks(values: LogitArray, columns: IntArray) -> IntArray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -75,29 +76,44 @@ class ScoreTable:
         )
 
 
+def _read_cells(url: str) -> tuple[list[str], list[tuple[int, list[str]]]]:
+    """Return the header of a table and its rows, each with the number of its (last) line."""
+    try:
+        # strict: a quotation mark that is never closed would swallow the rows behind it in silence
+        reader = csv.reader(io.StringIO(read_bytes(url).decode("utf-8-sig"), newline=""), strict=True)
+        names = [name.strip() for name in next(reader, [])]
+        lines = [(reader.line_num, fields) for fields in reader if fields]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise CuebenchError(f"{url}: not a CSV in UTF-8 ({error})") from error
+    if "model" not in names:
+        one = len(names) == 1 and any(sign in names[0] for sign in ";\t")
+        advice = "; separate the columns by commas" if one else ""
+        raise CuebenchError(f"{url}: no column model; the columns are: {', '.join(names) or 'none'}{advice}")
+    if twice := sorted(name for name, n in Counter(names).items() if n > 1):
+        raise CuebenchError(f"{url}: more than one column is called {', '.join(twice)}; rename all but one")
+    return names, lines
+
+
 def read_scores(url: str) -> ScoreTable:
     """Return the scores of a CSV: a column `model`, perhaps `family` and `cluster`, and numbers.
 
     Raises
     ------
     CuebenchError
-        If there is no column `model`, or no model.
+        If it is no CSV, a column stands there twice, there is no column `model`, or no model.
     ProblemsError
-        If a value is not a finite number or a model stands there twice; lists every place.
+        If a row has other fields than the header, a value is not a finite number or a model stands there twice; lists
+        every place.
     """
-    reader = csv.DictReader(io.StringIO(read_bytes(url).decode("utf-8-sig"), newline=""))
-    names = [name.strip() for name in reader.fieldnames or ()]
-    if "model" not in names:
-        raise CuebenchError(f"{url}: no column model; the columns are: {', '.join(names) or 'none'}")
+    names, lines = _read_cells(url)
     columns = tuple(name for name in names if name not in TEXT_COLUMNS)
     rows: list[ModelScores] = []
     problems: list[str] = []
-    for raw in reader:
-        cells = {
-            (name or "").strip(): (value or "").strip()
-            for name, value in raw.items()
-            if isinstance(value, str)
-        }
+    for number, fields in lines:
+        if len(fields) != len(names):
+            problems.append(f"line {number}: expected {len(names)} fields, got {len(fields)}")
+            continue
+        cells = {name: value.strip() for name, value in zip(names, fields, strict=True)}
         values = {}
         for name in columns:
             if not cells.get(name):
@@ -107,14 +123,10 @@ def read_scores(url: str) -> ScoreTable:
             except ValueError:
                 values[name] = math.nan
             if not math.isfinite(values[name]):
-                problems.append(
-                    f"line {reader.line_num}: {name}: expected a finite number, got {cells[name]!r}"
-                )
+                problems.append(f"line {number}: {name}: expected a finite number, got {cells[name]!r}")
         model = cells["model"]
         if not model or any(row.model == model for row in rows):
-            problems.append(
-                f"line {reader.line_num}: model {model!r}: expected a name of its own for every row"
-            )
+            problems.append(f"line {number}: model {model!r}: expected a name of its own for every row")
         rows.append(ModelScores(model, cells.get("family", ""), cells.get("cluster") or model, values))
     if problems:
         raise ProblemsError(url, problems)

@@ -46,7 +46,8 @@ class Sensitivity:
     """The sensitivity to one cue.
 
     `sensitivity` is the mean over images (micro), `macro` the mean over superclasses; `chance` is what guessing gives
-    with the same labels, and `corrected` = (sensitivity - chance) / (1 - chance). `replicates` are bootstrap means.
+    with the same labels, and `corrected` = (sensitivity - chance) / (1 - chance), None where guessing is always right.
+    `replicates` are bootstrap means.
     """
 
     cue_kind: str
@@ -60,7 +61,7 @@ class Sensitivity:
     n_ties: int
     n_labels: int
     chance: float
-    corrected: float
+    corrected: float | None
     per_class: tuple[ClassScore, ...]
     per_grid: Mapping[int, float]
     replicates: FloatArray
@@ -100,7 +101,8 @@ def score(
     )
     value = float(ranks.reciprocal.mean())
     chance = float(sum(row.chance * row.n for row in classes) / len(names))
-    replicates = bootstrap_means(ranks.reciprocal, names, clusters, seed)
+    # each cue draws by itself: with the same draws, a preference would be too narrow or too wide
+    replicates = bootstrap_means(ranks.reciprocal, names, clusters, [seed, *cue_kind.encode()])
     lower, upper = np.quantile(replicates, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return Sensitivity(
         cue_kind=cue_kind,
@@ -114,7 +116,7 @@ def score(
         n_ties=int((ranks.ties > 0).sum()),
         n_labels=n_labels,
         chance=chance,
-        corrected=(value - chance) / (1 - chance),
+        corrected=(value - chance) / (1 - chance) if chance < 1 else None,
         per_class=classes,
         per_grid=_per_grid(ranks, grids),
         replicates=replicates,
@@ -153,7 +155,7 @@ def bootstrap_means(
     values: FloatArray,
     classes: np.ndarray[tuple[int], np.dtype[np.str_]],
     clusters: Sequence[str] | None = None,
-    seed: int = 0,
+    seed: int | Sequence[int] = 0,
     n_replicates: int = N_REPLICATES,
 ) -> FloatArray:
     """Return `n_replicates` bootstrap means: within each class, whole clusters are drawn with replacement."""

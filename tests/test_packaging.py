@@ -116,7 +116,7 @@ def test_no_package_has_two_constraints_on_one_machine() -> None:
     assert sorted(set(here)) == sorted(here)
 
 
-@pytest.mark.parametrize("extra", [None, "dev", "dev-lint", "heif", "sam"])
+@pytest.mark.parametrize("extra", [None, "dev", "dev-lint", "heif", "sam", "torch"])
 def test_every_direct_dependency_is_pinned(extra: str | None) -> None:
     pinned = {canonicalize_name(Requirement(line).name) for line in _constraint_lines()}
     named = {canonicalize_name(each.name) for each in _requirements(extra)}

@@ -13,7 +13,19 @@ import pytest
 from tests.repository import PACKAGES, ROOT, package_modules, relative, repository_files
 
 # seconds or gigabytes each: these are imported where they are used
-LAZY = frozenset({"numba", "playwright", "rembg", "segment_anything", "torch", "torchvision"})
+LAZY = frozenset(
+    {
+        "numba",
+        "onnxruntime",
+        "open_clip",
+        "playwright",
+        "rembg",
+        "segment_anything",
+        "timm",
+        "torch",
+        "torchvision",
+    }
+)
 
 # written in pieces, so that this file passes its own test
 HOSTS = tuple(

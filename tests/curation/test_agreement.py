@@ -27,6 +27,7 @@ from tests.curation.agreement_tables import (
     FOUR_RATERS,
     FOURTEEN_RATERS,
     THREE_RATERS,
+    from_counts,
     from_rows,
     human_trials,
 )
@@ -352,3 +353,13 @@ def test_leaving_raters_out_keeps_the_categories_that_were_offered() -> None:
     left = ratings.without(raters=["x"])
     assert (left.items, left.raters, left.categories) == (("a", "b"), ("y",), ("p", "q"))
     assert left.counts.tolist() == [[0, 1], [0, 1]]
+
+
+def test_conger_of_the_diagnoses_is_reproduced() -> None:
+    assert rounded(conger_kappa(from_counts(DIAGNOSES)).value) == 0.441809
+
+
+def test_two_raters_of_whom_one_left_a_gap_are_reproduced() -> None:
+    ratings = from_rows((" ".join("aabbdcccedda"), " ".join("babbbccce.dd")))
+    values = [fleiss_kappa(ratings.counts), krippendorff_alpha(ratings.counts), conger_kappa(ratings)]
+    assert [rounded(kappa.value, 5) for kappa in values] == [0.64935, 0.66489, 0.65714]

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from curation.agreement import ESTIMATORS, Estimator, category_kappas, fleiss_kappa
 from curation.agreement_errors import (
@@ -222,3 +223,24 @@ def test_a_rater_drawn_twice_does_not_agree_with_themself() -> None:
 def test_a_bootstrap_of_one_category_is_empty_and_ends() -> None:
     ratings = make_ratings(["a", "a"], ["x", "y"], ["p", "p"])
     assert len(two_way_bootstrap(ratings, 10, seed=0)) == 0
+
+
+def test_published_error_and_interval_over_items_are_reproduced() -> None:
+    assert item_se(DIAGNOSES[:15]) == pytest.approx(0.08119, abs=5e-6)
+    for counts, lower, upper in (
+        (DIAGNOSES, 0.3194, 0.5411),
+        (from_rows(FOUR_RATERS).counts, 0.4244, 1.098),
+        (FOURTEEN_RATERS, 0.001, 0.419),
+    ):
+        kappa = fleiss_kappa(counts).value
+        assert kappa is not None
+        half = stats.t.ppf(0.975, len(counts) - 1) * item_se(counts)
+        assert (kappa - half, kappa + half) == pytest.approx((lower, upper), abs=5e-4)
+
+
+def test_no_bound_lies_below_minus_one_or_above_its_kappa() -> None:
+    wide = interval(0.45, 0.6)
+    assert (wide.lower, wide.lower_bound) == (-1.0, -1.0)
+    below = interval(-3.0, 0.6)  # possible where many items have a single rating
+    assert below.lower == below.lower_bound == -3.0 < below.upper
+    assert interval(0.8, 0.03).lower > -1

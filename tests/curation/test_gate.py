@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
 from curation.gate import GateInput, GateReport, overall, run_gate
 from curation.gate_checks import Check, needed_kappa, pass_probability
@@ -17,9 +18,10 @@ from curation.power import Design
 from curation.rating_records import AdjudicationRecord, VerdictRecord
 from curation.report_page import render_report_page
 from curation.shares import binomial_lower_bound, share_lower_bound, two_way_share_error
-from data_manifests.errors import ProblemsError
+from data_manifests.errors import CuebenchError, ProblemsError
+from data_manifests.jsonl import dump_records, parse_records
 from data_manifests.records import CueRecord
-from tests.curation.agreement_tables import DIAGNOSES
+from tests.curation.agreement_tables import DIAGNOSES, FOUR_RATERS, from_rows
 from tests.curation.gate_data import ZERO, make_cue, make_input, make_verdict
 
 SMALL = Design(60, 6, 18, 20)
@@ -316,3 +318,125 @@ def test_evidence_has_no_nan(passing: GateInput) -> None:
     assert evidence.n_images == 0
     assert evidence.accuracy is None
     assert "nan" not in str(evidence.to_json()).lower()
+
+
+def test_the_bound_of_ac1_uses_the_published_error_with_missing_ratings() -> None:
+    lower = ac1_lower_bound(from_rows(FOUR_RATERS).counts, 0.95)
+    assert lower is not None
+    value = 0.775444
+    se = (np.log1p(-lower) - np.log1p(-value)) / 1.6448536 * (1 - value)
+    assert se == pytest.approx(0.142950, abs=2e-6)
+
+
+def test_a_class_of_which_nobody_saw_a_picture_is_not_passed_over(passing: GateInput) -> None:
+    unseen = replace(
+        passing, responses=tuple(row for row in passing.responses if row.superclass != "shape_3")
+    )
+    found = run_gate(unseen, "1")
+    check = next(check for check in found.checks if check.name == "shape: enough pictures of each class")
+    assert (check.outcome, check.value) == ("INSUFFICIENT", 0.0)
+    assert check.detail == "0 pictures of shape_3, the class with the fewest"
+    assert outcome_of(found, "shape: every class is called by its name") == "PASS"
+    assert outcome_of(found, "shape: every class by itself") == "PASS"
+    row = next(row for row in found.evidence[0].classes if row.superclass == "shape_3")
+    assert (row.n_images, row.accuracy, row.majority, row.kappa) == (0, None, None, None)
+    page = render_report_page(unseen, found, "nowhere")
+    assert "two things equally often" not in page
+
+
+def test_no_answer_that_counts_is_never_a_pass(passing: GateInput) -> None:
+    everybody = {row.rater: 5 for row in passing.responses}
+    found = run_gate(replace(passing, n_check_failures=everybody), "1")
+    people = [check for check in found.checks if check.name.startswith("shape: ")]
+    assert {check.name for check in people if check.outcome == "PASS"} == {"shape: nothing is stale"}
+    assert {flag.rule for flag in found.flags} == {"comprehension"}
+    assert "no class lies below" not in gate_text(found, {})
+
+
+@pytest.mark.parametrize(
+    ("bounds", "message"),
+    [
+        (
+            {"agreement": {"shape": 0.9}},
+            r"rules x: \[agreement\] has no bound for texture, of which there are cues",
+        ),
+        ({"correctness": {}}, r"rules x: \[correctness\] has no bound for shape and texture"),
+    ],
+)
+def test_rules_without_a_bound_for_a_kind_in_the_set_are_refused(
+    passing: GateInput, bounds: dict[str, object], message: str
+) -> None:
+    rules = GateRules.model_validate({"name": "x", **bounds})
+    with pytest.raises(CuebenchError, match=message):
+        run_gate(replace(passing, rules=rules), "1")
+
+
+def test_rules_for_one_kind_are_enough_for_a_set_of_it(passing: GateInput) -> None:
+    rules = GateRules(name="x", agreement={"shape": 0.9}, correctness={"shape": 0.9})
+    shapes = tuple(cue for cue in passing.cues if cue.cue_kind == "shape")
+    found = run_gate(replace(passing, cues=shapes, rules=rules), "1")
+    assert found.outcome == "PASS"
+    assert not any(check.name.startswith("texture") for check in found.checks)
+
+
+def test_a_set_without_cues_is_insufficient(passing: GateInput) -> None:
+    found = run_gate(replace(passing, cues=(), sources=()), "1")
+    assert (found.outcome, found.evidence) == ("INSUFFICIENT", ())
+    assert "0 of 0 pictures are accepted" in gate_text(found, {})
+
+
+def test_a_verdict_that_stands_there_twice_is_refused(passing: GateInput) -> None:
+    twice = replace(passing, verdicts=(*passing.verdicts, *passing.verdicts[:3]), responses=())
+    with pytest.raises(CuebenchError, match="items were rated more than once by one rater"):
+        run_gate(twice, "1")
+
+
+def test_an_answer_that_was_not_offered_is_refused(passing: GateInput) -> None:
+    others = tuple(
+        row.model_copy(update={"choices": tuple(name for name in row.choices if name != "shape_1")})
+        for row in passing.responses
+    )
+    with pytest.raises(
+        CuebenchError, match="labels that are no category: shape_1; the categories are shape_0"
+    ):
+        run_gate(replace(passing, responses=others), "1")
+
+
+def test_the_level_is_said_as_the_rules_have_it() -> None:
+    small = make_input(design=SMALL, rules=GateRules(name="x", level=0.975))
+    text = gate_text(run_gate(small, "1"), {})
+    assert "with 97.5% confidence" in text
+    assert "98%" not in text
+
+
+def test_one_rater_alone_gives_no_bound_of_a_share() -> None:
+    item = np.arange(20)
+    assert share_lower_bound(np.ones(20), item, np.zeros(20, np.int64), 0.95) is None
+    few = np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    assert share_lower_bound(few, np.repeat(np.arange(3), 2), np.tile(np.arange(2), 3), 0.95) == 0.0
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999"])
+def test_a_manifest_with_a_number_that_is_none_is_refused(number: str) -> None:
+    row = dump_records([make_cue("c", "clock", "shape")])
+    bad = row.replace(b'"quality":{}', f'"quality":{{"area_share":{number}}}'.encode())
+    with pytest.raises(ProblemsError, match=r"(?s)line 1.*quality\.area_share.*finite number"):
+        parse_records(bad, CueRecord, "cues.jsonl")
+
+
+def test_decisions_that_are_none_are_refused() -> None:
+    cue = make_cue("c", "clock", "shape")
+    with pytest.raises(ValidationError, match="Input should be 'accept', 'reject' or 'unsure'"):
+        make_verdict(cue, "ann", "maybe")
+    fields = dict.fromkeys(("campaign", "adjudicator", "rationale", "decided_at"), "x")
+    with pytest.raises(ValidationError, match="Input should be 'accept' or 'reject'"):
+        AdjudicationRecord.model_validate(
+            {
+                **fields,
+                "sha256": ZERO,
+                "cue_kind": "shape",
+                "round": 1,
+                "answer": "maybe",
+                "votes_sha256": ZERO,
+            }
+        )

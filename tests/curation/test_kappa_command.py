@@ -160,7 +160,7 @@ def test_categories_that_nobody_used_count_for_the_coefficients_that_ask_how_man
 def test_a_column_of_times_is_not_taken_for_categories() -> None:
     items = [str(row) for row in range(MOST_LABELS + 1)]
     with pytest.raises(
-        CuebenchError, match="1001 different labels, e.g. 0, 1, 10: expected at most 1000; is this"
+        CuebenchError, match=r"1001 different labels, e.g. 0, 1, 10: expected at most 1000; is this"
     ):
         make_ratings(items, ["x"] * len(items), items)
     assert make_ratings(items, ["x"] * len(items), items, items).n_ratings == 1001
@@ -168,7 +168,7 @@ def test_a_column_of_times_is_not_taken_for_categories() -> None:
 
 def test_fleiss_of_1971_says_by_its_name_which_item_breaks_it(run: Run) -> None:
     with pytest.raises(
-        CuebenchError, match="^item img_7: 1 ratings where most items have 2; Fleiss' kappa of 1971"
+        CuebenchError, match=r"^item img_7: 1 ratings where most items have 2; Fleiss' kappa of 1971"
     ):
         raise run(AGREED + "img_7,x,p\n", "--estimator", "fleiss").exception or AssertionError("accepted")
 
@@ -225,7 +225,7 @@ def test_the_level_is_said_as_it_was_asked_for(run: Run, level: str, words: str)
 
 
 def test_a_level_that_is_no_number_is_refused(run: Run) -> None:
-    with pytest.raises(CuebenchError, match="level nan: expected a level of confidence from 0.5 to below 1"):
+    with pytest.raises(CuebenchError, match=r"level nan: expected a level of confidence from 0.5 to below 1"):
         raise run(AGREED, "--level", "nan").exception or AssertionError("accepted")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -58,6 +59,12 @@ class Counted:
 
 def colours(images: list[npt.NDArray[np.uint8]]) -> npt.NDArray[np.float32]:
     """Return the logits (n, 1000) of n pictures."""
+    return Counted()(images)
+
+
+def talkative(images: list[npt.NDArray[np.uint8]]) -> npt.NDArray[np.float32]:
+    """Return the logits (n, 1000) of n pictures, and say so."""
+    sys.stdout.write("loaded pretrained weights\n")
     return Counted()(images)
 
 

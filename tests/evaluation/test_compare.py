@@ -161,3 +161,44 @@ def test_the_command_writes_what_it_is_asked_for(tmp_path: Path) -> None:
     assert len(list((tmp_path / "figures").glob("*.svg"))) == 3
     assert (tmp_path / "page.html").read_text().startswith("<!doctype html>")
     assert "13 models" in CliRunner().invoke(compare_command, [path, "--resamples", "200"]).stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("model,a,a\nx,1,2\n", "more than one column is called a; rename all but one"),
+        ("model;accuracy\nx;1\n", "the columns are: model;accuracy; separate the columns by commas"),
+        ("model,a,b\nx,0,7,0,5\n", "line 2: expected 3 fields, got 5"),
+        ("a,model\n1\n2,y\n", "line 2: expected 2 fields, got 1"),
+        ('model,a\n"x,1\ny,2\n', r"not a CSV in UTF-8 \(unexpected end of data\)"),
+        (b"model,a\n\xe9,1\n", "not a CSV in UTF-8"),
+        ("", "no column model; the columns are: none"),
+    ],
+)
+def test_a_table_that_is_none_is_refused(text: str | bytes, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "scores.csv"
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    with pytest.raises(CuebenchError, match=rf"scores\.csv: (?s:.*){message}"):
+        read_scores(str(path))
+
+
+def test_a_comparison_of_nothing_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "scores.csv"
+    path.write_text("model,accuracy\na,0.1\nb,0.2\n")
+    with pytest.raises(
+        CuebenchError, match="no score to compare; name one with --score; there are: accuracy"
+    ):
+        raise CliRunner().invoke(compare_command, [str(path)]).exception or AssertionError("accepted")
+    path.write_text("model,accuracy\na,0.1\n")
+    with pytest.raises(CuebenchError, match="there is no model beside the baseline a"):
+        compare(read_scores(str(path)), "accuracy", ["accuracy"], baseline="a")
+
+
+def test_a_baseline_of_a_family_is_not_counted_in_it(tmp_path: Path) -> None:
+    path = tmp_path / "scores.csv"
+    path.write_text("model,family,a,b\nbase,f,1,1\nx,f,2,3\ny,f,3,4\nz,,4,9\n")
+    found = compare(read_scores(str(path)), "a", ["b"], baseline="base", n_resamples=100)
+    assert [(effect.family, effect.test.n, effect.test.mean) for effect in found.families["b"]] == [
+        ("f", 2, 3.5),
+        ("no family", 1, 9.0),
+    ]

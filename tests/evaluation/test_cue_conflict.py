@@ -18,7 +18,7 @@ from evaluation.cue_conflict import (
     shape_bias,
     write_trials,
 )
-from evaluation.label_space import label_space
+from evaluation.label_space import LabelSpace, label_space
 from tests.paths import SHARED_DATA, needs_shared_data
 
 
@@ -141,3 +141,19 @@ def test_decisions_do_not_hang_on_the_size_of_the_logits() -> None:
     space = label_space(3, ["a", "b", "c"])
     logits = np.array([[1000.0, 999.0, -5.0], [-1000.0, -1002.0, -999.0]])
     assert decide(logits, space, {"x": ["a", "b"], "y": ["c"]}) == ["x", "y"]
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_a_logit_that_is_not_finite_is_no_decision(value: float) -> None:
+    space = LabelSpace("two", ("a", "b"))
+    logits = np.array([[1.0, 2.0], [value, 1.0]])
+    for rule in (decide, decide_full):
+        with pytest.raises(CuebenchError, match="logits: row 1 holds a value that is not finite"):
+            rule(logits, space, {"first": ["a"], "second": ["b"]})
+
+
+def test_a_trial_that_is_cut_short_is_refused_by_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("subj,object_response,imagename\ns,cat,cat1-dog2.png\ns,cat\n")
+    with pytest.raises(CuebenchError, match=r"a\.csv: line 3: expected 3 fields, got fewer"):
+        read_trials(str(path))

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -10,9 +12,9 @@ from click.testing import CliRunner
 from data_manifests.errors import CuebenchError
 from data_manifests.labels import imagenet_labels
 from data_manifests.records import CueKind
-from data_manifests.taxonomy import read_taxonomy
+from data_manifests.taxonomy import Taxonomy, read_taxonomy
 from evaluation.commands import evaluate as evaluate_command
-from evaluation.evaluate import evaluate
+from evaluation.evaluate import evaluate, members_of
 from evaluation.label_space import label_space
 from evaluation.logits_file import LogitTable, read_logits
 from evaluation.ranks import rank_rows
@@ -226,3 +228,134 @@ def test_the_command_refuses_what_it_cannot_use(tmp_path: Path) -> None:
     assert "expected NAME=FILE" in str(run(evaluate_command, ["--cue", "x"]).exception)
     twice = ["--shape", "a.npz", "--cue", "shape=b.npz"]
     assert "there are logits for shape already" in str(run(evaluate_command, twice).exception)
+
+
+def test_a_space_in_which_guessing_is_always_right_has_no_corrected_score(tmp_path: Path) -> None:
+    """One label, or nothing but labels of the right superclass: chance is 1."""
+    for wnids in (TAXONOMY.wnids("shape", "ipod"), TAXONOMY.wnids("shape", "clock")):
+        name = "ipod" if len(wnids) == 1 else "clock"
+        logits = np.random.default_rng(0).normal(size=(4, len(wnids)))
+        np.savez(tmp_path / "few.npz", logits=logits, superclass=[name] * 4, wnid=wnids)
+        found = evaluate({"shape": read_logits(str(tmp_path / "few.npz"))}, TAXONOMY).cues["shape"]
+        assert (found.sensitivity, found.chance, found.corrected) == (1.0, 1.0, None)
+
+
+def test_a_superclass_is_scored_by_those_of_its_labels_that_are_there() -> None:
+    clock = TAXONOMY.wnids("shape", "clock")
+    others = [wnid for wnid in WNIDS if wnid not in clock][:9]
+    logits = np.zeros((1, 10))
+    logits[0, 0] = 1.0
+    source = LogitTable("x", logits, ("clock",), (clock[2], *others))
+    found = evaluate({"shape": source}, TAXONOMY)
+    assert found.cues["shape"].chance == pytest.approx(np.mean(1 / np.arange(1, 11)))
+    assert (found.cues["shape"].sensitivity, found.restricted["shape"].n_labels) == (1.0, 1)
+
+
+def test_a_superclass_of_both_kinds_has_the_labels_of_both() -> None:
+    both = Taxonomy("both", {"cat": (WNIDS[0],)}, {"cat": (WNIDS[1],)})
+    assert members_of(label_space(1000), both, "sketch") == {"cat": [0, 1]}
+    assert members_of(label_space(1000), both, "texture") == {"cat": [1]}
+
+
+def test_every_cue_draws_its_own_bootstrap_samples() -> None:
+    """With the same draws, cues that go together row by row would give a preference that is far too sure."""
+    same = table("shape")
+    found = evaluate({"sketch": same, "edges": same}, TAXONOMY)
+    leaning = found.preferences["sketch"]
+    assert leaning.value == 0.5
+    assert leaning.ci.lower < 0.49 < 0.51 < leaning.ci.upper
+    assert found.cues["sketch"].ci != found.cues["edges"].ci
+    assert found.preferences == evaluate({"sketch": same, "edges": same}, TAXONOMY).preferences
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", ["<f4", ">f4", "<f8", "f2", "g"])
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_how_numbers_lie_in_the_file_changes_no_score(
+    order: Literal["C", "F"], dtype: str, save: Callable[..., None], tmp_path: Path
+) -> None:
+    source = table("shape")
+    exact = source.logits.astype(np.float16)
+    save(
+        tmp_path / "a.npz", logits=exact.astype(dtype, order=order), superclass=source.superclass, wnid=WNIDS
+    )
+    found = evaluate({"shape": read_logits(str(tmp_path / "a.npz"))}, TAXONOMY).cues["shape"]
+    expected = rank_rows(exact, source.superclass, label_space(1000).members(TAXONOMY, "shape"))
+    assert found.sensitivity == expected.reciprocal.mean()
+
+
+def test_names_as_bytes_are_read_as_text(tmp_path: Path) -> None:
+    source = table("shape")
+    names, wnids = np.array(source.superclass, "S"), np.array(WNIDS, "S")
+    np.savez(tmp_path / "a.npz", logits=source.logits, superclass=names, wnid=wnids)
+    found = read_logits(str(tmp_path / "a.npz"))
+    assert (found.superclass, found.wnids) == (source.superclass, WNIDS)
+
+
+def test_a_table_of_an_npz_that_is_none_is_refused(tmp_path: Path) -> None:
+    source = table("shape", n=5)
+    good = {"logits": source.logits, "superclass": np.array(source.superclass)}
+    path = tmp_path / "a.npz"
+    for change, message in (
+        ({"superclass": np.array("clock")}, r"superclass: expected one dimension, got \(\)"),
+        ({"superclass": good["superclass"][:, None]}, r"superclass: expected one dimension, got \(5, 1\)"),
+        ({"superclass": good["superclass"].astype(object)}, "not an .npz that can be read without pickle"),
+        ({"grid": np.full(5, np.nan)}, "grid: expected whole numbers, 0 for an image that has none"),
+        ({"grid": np.full(5, -4)}, "grid: expected whole numbers"),
+    ):
+        np.savez(path, **{**good, **change})
+        with pytest.raises(CuebenchError, match=message):
+            read_logits(str(path))
+
+
+def test_a_file_with_the_wrong_ending_says_what_it_is(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.zeros((2, 3)))
+    (tmp_path / "a.npy").rename(tmp_path / "a.npz")
+    with pytest.raises(CuebenchError, match=r"it holds one array alone; call it \.npy"):
+        read_logits(str(tmp_path / "a.npz"))
+    np.savez(tmp_path / "b.npz", logits=np.zeros((2, 3)))
+    (tmp_path / "b.npz").rename(tmp_path / "b.npy")
+    with pytest.raises(CuebenchError, match=r"it holds several arrays; call it \.npz"):
+        read_logits(str(tmp_path / "b.npy"))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"superclass,file_name\nipod\nipod\n", "row 1: expected 2 fields, got 1"),
+        (b"superclass\nipod\nipod,x\n", "row 2: expected 1 fields, got 2"),
+        (b"superclass\n\xe9\n", "not a CSV in UTF-8"),
+        (b'superclass\n"ipod\n', "not a CSV in UTF-8 .unexpected end of data"),
+        (b"", "expected a column superclass"),
+    ],
+)
+def test_labels_beside_an_npy_that_are_cut_short_are_refused(
+    text: bytes, message: str, tmp_path: Path
+) -> None:
+    np.save(tmp_path / "a.npy", np.zeros((2, 3)))
+    (tmp_path / "a.csv").write_bytes(text)
+    with pytest.raises(CuebenchError, match=rf"a\.csv: {message}"):
+        read_logits(str(tmp_path / "a.npy"))
+
+
+def test_a_column_of_parquet_that_is_no_label_does_not_compete(tmp_path: Path) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    source = table("texture")
+    labels = {wnid: source.logits[:, column] for column, wnid in enumerate(WNIDS)}
+    path = tmp_path / "a.parquet"
+    grids = [4 * (row % 2) or None for row in range(40)]
+    parquet.write_table(pa.table({"superclass": source.superclass, "grid": grids, **labels}), path)
+    found = read_logits(str(path))
+    assert (found.logits.shape, found.grids) == ((40, 1000), grids)
+    for other in ("__index_level_0__", "n1", "confidence"):
+        parquet.write_table(pa.table({"superclass": source.superclass, other: range(40), **labels}), path)
+        with pytest.raises(CuebenchError, match=f"columns that are no label: {other}; expected WordNet ids"):
+            read_logits(str(path))
+
+
+def test_a_file_without_images_is_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", logits=np.zeros((0, 1000)), superclass=np.array([], str))
+    with pytest.raises(CuebenchError, match="shape: there are no images to score"):
+        evaluate({"shape": read_logits(str(tmp_path / "a.npz"))}, TAXONOMY)

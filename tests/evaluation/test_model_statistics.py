@@ -176,3 +176,31 @@ def test_bad_scores_are_refused() -> None:
         CuebenchError, match="expected as many scores of one kind as of the other, got 2 and 3"
     ):
         correlate([1, 2], [1, 2, 3])
+
+
+@pytest.mark.parametrize("values", [[0.1, 0.1, 0.1], [0.3, 0.1 + 0.2, 0.3], [0.0, 0.0]])
+def test_values_that_differ_by_rounding_only_are_equal(values: list[float]) -> None:
+    """Their standard deviation may be 1e-17: t would be 1e16 and p 1e-33."""
+    found = one_sample(values, 0.5)
+    assert (found.sd, found.t, found.p, found.note) == (
+        0.0,
+        None,
+        None,
+        "all values are equal: no test is possible",
+    )
+    if len(values) > 2:
+        assert correlate(values, [1.0, 2.0, 3.0], n_resamples=100).pearson.value is None
+
+
+def test_a_perfect_order_and_too_few_clusters_have_no_bootstrap_interval() -> None:
+    perfect = correlate([1, 2, 3, 4], [2, 4, 5, 9], n_resamples=100)
+    assert (perfect.spearman.value, perfect.spearman.lower, perfect.kendall.upper) == (
+        pytest.approx(1),
+        None,
+        None,
+    )
+    x, y = [1.0, 2, 3, 4, 5, 6], [2.0, 1, 4, 3, 6, 5]
+    two = correlate(x, y, clusters=["a", "b"] * 3, n_resamples=100)
+    assert (two.spearman.lower, two.kendall.upper) == (None, None)
+    assert two.spearman.value == pytest.approx(stats.spearmanr(x, y).statistic)
+    assert correlate(x, y, clusters=["a", "b", "c"] * 2, n_resamples=100).spearman.lower is not None

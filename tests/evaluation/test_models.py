@@ -57,7 +57,8 @@ def test_weights_are_quantised_where_they_can_be_reached() -> None:
 def test_a_function_of_ones_own_gets_pixels_and_gives_logits() -> None:
     model = load_model(parse_spec(f"callable:{HERE}:colours"))
     found = model.logits(PICTURES)
-    assert (found.shape, found.dtype) == ((3, 1000), np.float32)
+    assert found.shape == (3, 1000)
+    assert found.dtype == np.float32
     np.testing.assert_allclose(
         found, np.array(COLOURS["shape"], np.float32) @ colour_matrix(), rtol=1e-4, atol=1e-5
     )

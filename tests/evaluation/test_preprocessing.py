@@ -24,7 +24,8 @@ def ramp(width: int, height: int) -> Image.Image:
 def test_values_are_scaled_and_standardised() -> None:
     settings = PLAIN.model_copy(update={"mean": (0.5, 0.25, 0.0), "std": (0.5, 0.25, 2.0)})
     found = settings.apply(Image.new("RGB", (4, 4), (255, 255, 255)))
-    assert (found.shape, found.dtype) == ((3, 4, 4), np.float32)
+    assert found.shape == (3, 4, 4)
+    assert found.dtype == np.float32
     np.testing.assert_allclose(found[:, 0, 0], [1, 3, 0.5], rtol=1e-6)
 
 
@@ -52,7 +53,12 @@ def test_the_order_of_channels_and_axes_is_the_networks() -> None:
 
 
 def test_the_words_change_with_every_setting() -> None:
-    changed = [{"resize_px": 5}, {"fit": "squash"}, {"interpolation": "box"}, {"std": (1, 1, 2)}]
+    changed: list[dict[str, object]] = [
+        {"resize_px": 5},
+        {"fit": "squash"},
+        {"interpolation": "box"},
+        {"std": (1, 1, 2)},
+    ]
     assert len({str(PLAIN), *(str(PLAIN.model_copy(update=change)) for change in changed)}) == 5
 
 

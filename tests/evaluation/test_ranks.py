@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,7 @@ from hypothesis.extra import numpy as hnp
 from data_manifests.errors import CuebenchError
 from evaluation import ranks as ranks_module
 from evaluation.ranks import TIE_RULES, TieRule, chance_reciprocal_rank, harmonic, rank_rows
+from tests.repository import ROOT
 
 
 def ranks_by_sorting(logits: np.ndarray, columns: list[int]) -> list[int]:
@@ -111,6 +114,26 @@ def test_chunks_and_memory_maps_change_nothing(tmp_path: Path, monkeypatch: pyte
     assert (whole.reciprocal == mapped.reciprocal).all()
 
 
+def test_a_file_of_gigabytes_is_ranked_in_little_memory(tmp_path: Path) -> None:
+    path = tmp_path / "logits.f32"
+    n_rows = 250_000
+    with path.open("wb") as stream:  # sparse: a gigabyte that takes no room
+        stream.truncate(n_rows * 1000 * 4)
+    program = f"""
+import resource, numpy as np
+from evaluation.ranks import rank_rows
+logits = np.memmap({str(path)!r}, np.float32, "r", shape=({n_rows}, 1000))
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+assert (rank_rows(logits, ["a"] * {n_rows}, {{"a": [5]}}).ties == 999).all()
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    unit = 1 if sys.platform == "darwin" else 1024
+    assert int(done.stdout) * unit < 300e6
+
+
 def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(CuebenchError, match=r"logits: expected \(N, K\) of floats, got \(2, 3\) of int64"):
         rank_rows(np.zeros((2, 3), np.int64), ["a", "a"], {"a": [0]})
@@ -154,3 +177,12 @@ def test_chance_of_more_members_than_labels_is_refused() -> None:
 
 def test_harmonic_numbers() -> None:
     assert harmonic(4).tolist() == pytest.approx([0, 1, 1.5, 11 / 6, 25 / 12])
+
+
+def test_the_nearest_superclass_is_named() -> None:
+    with pytest.raises(
+        CuebenchError, match=r"superclass clok: .* label space \(did you mean `clock`\?\); those"
+    ):
+        rank_rows(np.zeros((1, 3)), ["clok"], {"clock": [0]})
+    with pytest.raises(CuebenchError, match=r"those that have: none .are the ids of the columns WordNet ids"):
+        rank_rows(np.zeros((1, 3)), ["clock"], {})

@@ -24,8 +24,8 @@ def shapes(folder: Path, n_per_class: int = 5) -> list[CuePicture]:
     return by_kind(find_pictures(str(draw_cues(folder, n_per_class))))["shape"]
 
 
-def settings(folder: Path, **fields: int) -> RunSettings:
-    return replace(RunSettings(str(folder / "kept"), batch_size=2, part_size=4), **fields)
+def settings(folder: Path, batch_size: int = 2, part_size: int = 4) -> RunSettings:
+    return RunSettings(str(folder / "kept"), batch_size, part_size)
 
 
 def test_every_picture_gets_its_logits_and_its_label(tmp_path: Path) -> None:

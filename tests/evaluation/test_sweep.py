@@ -95,6 +95,13 @@ def test_a_model_is_run_on_a_folder_of_cues(tmp_path: Path) -> None:
     assert len(list((tmp_path / "kept").glob("*.npz"))) == 2
 
 
+def test_what_a_model_prints_does_not_mix_with_the_result(tmp_path: Path) -> None:
+    cues = str(draw_cues(tmp_path / "cues"))
+    result = run("--model", f"callable:{HERE}:talkative", "--cues", cues, "--format", "json")
+    assert json.loads(result.stdout)["shape_sensitivity"] == 1
+    assert "loaded pretrained weights" in result.stderr
+
+
 def test_logits_are_kept_nowhere_if_that_is_the_wish(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     cues = str(draw_cues(tmp_path / "cues"))
@@ -162,6 +169,10 @@ def test_bits_apply_to_every_model_of_a_sweep(tmp_path: Path) -> None:
         ((), "nothing to evaluate, or too much"),
         (("--model", "timm:a", "--shape", "a.npz"), "nothing to evaluate, or too much"),
         (("--model", "timm:a"), "--model and --models need --cues"),
+        (
+            ("--models", "large", "--cues", "run", "--format", "json"),
+            "--models prints a CSV, one row a model",
+        ),
         (("--shape", "a.npz", "--cues", "run"), "--cues is for --model and --models"),
     ],
 )
