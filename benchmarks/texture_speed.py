@@ -25,7 +25,7 @@ def example_pictures() -> Iterator[Picture]:
     for name in ("grass", "gravel", "brick"):
         image = cv2.cvtColor(getattr(data, name)(), cv2.COLOR_GRAY2RGB)
         yield np.asarray(image, np.uint8), np.ones(image.shape[:2], bool)
-    image = data.chelsea()
+    image = data.chelsea()  # type: ignore[no-untyped-call]
     mask = np.zeros(image.shape[:2], bool)
     height, width = mask.shape
     mask[height // 10 : -(height // 10), width // 10 : -(width // 10)] = True

@@ -57,7 +57,6 @@ class RatingRecord(Record):
 class VerdictRecord(RatingRecord):
     """What a reviewer said of a cue: `answer` is `accept`, `reject` (with `reasons`), `unsure`, or None (undecided)."""
 
-    answer: Literal["accept", "reject", "unsure"] | None = None
     reasons: tuple[str, ...] = ()
 
 
@@ -83,7 +82,7 @@ class AdjudicationRecord(Record):
     cue_kind: CueKind
     round: int
     adjudicator: str
-    answer: Literal["accept", "reject"]
+    answer: str
     rationale: str
     votes_sha256: Sha256
     decided_at: str

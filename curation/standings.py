@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from curation.rating_records import AdjudicationRecord, VerdictRecord
 from curation.review_votes import OUTCOMES, verdict_state
+from data_manifests.errors import CuebenchError
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,11 @@ def standings(
     """Return the standing of each picture, by the SHA-256 of its file; stale verdicts do not count.
 
     Every verdict that was asked for has to be in. The last adjudication of a picture overrides the votes.
+
+    Raises
+    ------
+    CuebenchError
+        If an answer is no verdict.
     """
     answers: dict[str, list[str]] = defaultdict(list)
     n_expected: Counter[str] = Counter()
@@ -34,9 +40,10 @@ def standings(
         if row.role == "main" and row.presentation == 1 and not row.stale:
             n_expected[row.sha256] += 1
             if row.answer is not None:
-                answers[row.sha256].append(row.answer)
+                answers[row.sha256].append(_verdict(row.sha256, row.answer))
     decided = {
-        row.sha256: row.answer for row in sorted(adjudications, key=lambda row: (row.sha256, row.round))
+        row.sha256: _verdict(row.sha256, row.answer)
+        for row in sorted(adjudications, key=lambda row: (row.sha256, row.round))
     }
     return {
         sha256: Standing(
@@ -45,3 +52,11 @@ def standings(
         )
         for sha256, n in n_expected.items()
     }
+
+
+def _verdict(sha256: str, answer: str) -> str:
+    if answer not in OUTCOMES:
+        raise CuebenchError(
+            f"picture {sha256}: the verdict {answer!r} is none; expected {', '.join(OUTCOMES)}"
+        )
+    return answer

@@ -5,13 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from pydantic import ValidationError
 
 from curation.gate import GateInput, GateReport, overall, run_gate
 from curation.gate_checks import Check, needed_kappa, pass_probability
 from curation.gate_command import gate_text
 from curation.gate_evidence import cue_evidence
-from curation.gate_review import ac1_lower_bound
+from curation.gate_review import ac1_lower_bound, review_checks
 from curation.gate_rules import GateRules, read_gate_rules
 from curation.gate_source import select_cues
 from curation.power import Design
@@ -424,19 +423,33 @@ def test_a_manifest_with_a_number_that_is_none_is_refused(number: str) -> None:
         parse_records(bad, CueRecord, "cues.jsonl")
 
 
-def test_decisions_that_are_none_are_refused() -> None:
+def test_verdicts_that_are_none_are_refused() -> None:
     cue = make_cue("c", "clock", "shape")
-    with pytest.raises(ValidationError, match="Input should be 'accept', 'reject' or 'unsure'"):
-        make_verdict(cue, "ann", "maybe")
+    odd = make_verdict(cue, "ann", "maybe")
     fields = dict.fromkeys(("campaign", "adjudicator", "rationale", "decided_at"), "x")
-    with pytest.raises(ValidationError, match="Input should be 'accept' or 'reject'"):
-        AdjudicationRecord.model_validate(
-            {
-                **fields,
-                "sha256": ZERO,
-                "cue_kind": "shape",
-                "round": 1,
-                "answer": "maybe",
-                "votes_sha256": ZERO,
-            }
-        )
+    decision = AdjudicationRecord.model_validate(
+        {
+            **fields,
+            "sha256": cue.sha256,
+            "cue_kind": "shape",
+            "round": 1,
+            "answer": "so so",
+            "votes_sha256": ZERO,
+        }
+    )
+    with pytest.raises(CuebenchError, match="the verdict 'maybe' is none; expected accept, reject, unsure"):
+        _accepted(cue, [odd])
+    with pytest.raises(CuebenchError, match="the verdict 'so so' is none"):
+        _accepted(cue, [make_verdict(cue, "ann")], decision)
+
+
+def test_a_decision_on_a_picture_that_nobody_was_asked_about_changes_nothing(passing: GateInput) -> None:
+    fields = dict.fromkeys(("campaign", "adjudicator", "rationale", "decided_at"), "x")
+    decision = AdjudicationRecord.model_validate(
+        {**fields, "sha256": ZERO, "cue_kind": "shape", "round": 1, "answer": "accept", "votes_sha256": ZERO}
+    )
+    before, after = (
+        review_checks(passing.cues, passing.verdicts, decisions, passing.rules)
+        for decisions in ((), (decision,))
+    )
+    assert list(before) == list(after)

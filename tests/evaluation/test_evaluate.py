@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -303,7 +303,8 @@ def test_a_table_of_an_npz_that_is_none_is_refused(tmp_path: Path) -> None:
         ({"grid": np.full(5, np.nan)}, "grid: expected whole numbers, 0 for an image that has none"),
         ({"grid": np.full(5, -4)}, "grid: expected whole numbers"),
     ):
-        np.savez(path, **{**good, **change})
+        arrays: dict[str, Any] = {**good, **change}
+        np.savez(path, **arrays)
         with pytest.raises(CuebenchError, match=message):
             read_logits(str(path))
 

@@ -194,11 +194,8 @@ def test_values_that_differ_by_rounding_only_are_equal(values: list[float]) -> N
 
 def test_a_perfect_order_and_too_few_clusters_have_no_bootstrap_interval() -> None:
     perfect = correlate([1, 2, 3, 4], [2, 4, 5, 9], n_resamples=100)
-    assert (perfect.spearman.value, perfect.spearman.lower, perfect.kendall.upper) == (
-        pytest.approx(1),
-        None,
-        None,
-    )
+    assert perfect.spearman.value == pytest.approx(1)
+    assert (perfect.spearman.lower, perfect.kendall.upper) == (None, None)
     x, y = [1.0, 2, 3, 4, 5, 6], [2.0, 1, 4, 3, 6, 5]
     two = correlate(x, y, clusters=["a", "b"] * 3, n_resamples=100)
     assert (two.spearman.lower, two.kendall.upper) == (None, None)
