@@ -87,7 +87,7 @@ def fleiss_kappa(
 
     Examples
     --------
-    >>> fleiss_kappa(np.array([[3, 0], [0, 3], [2, 1]])).value
+    >>> round(fleiss_kappa(np.array([[3, 0], [0, 3], [2, 1]])).value, 6)
     0.55
     """
     _check_counts(counts)

@@ -17,6 +17,7 @@ from evaluation.ranks import FloatArray, Ranks, chance_reciprocal_rank
 
 N_REPLICATES = 2_000
 LEVEL = 0.95
+DRAWS_AT_ONCE = 4_000_000  # 32 MB
 
 
 @dataclass(frozen=True)
@@ -167,9 +168,11 @@ def bootstrap_means(
         _, cluster = np.unique(own[mask], return_inverse=True)
         sums = np.bincount(cluster, weights=values[mask])
         sizes = np.bincount(cluster).astype(np.float64)
-        drawn = rng.multinomial(len(sums), np.full(len(sums), 1 / len(sums)), size=n_replicates)
-        total += drawn @ sums
-        n_drawn += drawn @ sizes
+        share = np.full(len(sums), 1 / len(sums))
+        for part in np.array_split(np.arange(n_replicates), -(-n_replicates * len(sums) // DRAWS_AT_ONCE)):
+            drawn = rng.multinomial(len(sums), share, size=len(part))
+            total[part] += drawn @ sums
+            n_drawn[part] += drawn @ sizes
     return total / n_drawn
 
 

@@ -13,6 +13,7 @@ from data_manifests.errors import CuebenchError
 from data_manifests.labels import imagenet_labels
 from data_manifests.records import CueKind
 from data_manifests.taxonomy import Taxonomy, read_taxonomy
+from evaluation import sensitivity
 from evaluation.commands import evaluate as evaluate_command
 from evaluation.evaluate import evaluate, members_of
 from evaluation.label_space import label_space
@@ -360,3 +361,10 @@ def test_a_file_without_images_is_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "a.npz", logits=np.zeros((0, 1000)), superclass=np.array([], str))
     with pytest.raises(CuebenchError, match="shape: there are no images to score"):
         evaluate({"shape": read_logits(str(tmp_path / "a.npz"))}, TAXONOMY)
+
+
+def test_samples_drawn_in_parts_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    values, classes = np.random.default_rng(0).random(60), np.array(["a"] * 50 + ["b"] * 10)
+    whole = bootstrap_means(values, classes)
+    monkeypatch.setattr(sensitivity, "DRAWS_AT_ONCE", 1234)
+    assert bootstrap_means(values, classes) == pytest.approx(whole, abs=1e-15)
