@@ -2,7 +2,7 @@
 
 The ratings of a study are a sample of items *and* of raters, so the variance that counts is the two-way one [2]_,
 
-    V = V_item + V_rater - V_cell,  at least V_item,
+    V = V_item + V_rater - V_cell,  at least V_item and V_cell (a handful of items that happen to be alike is no proof),
 
 with V_item by Gwet's linearisation [1]_ (or the delete-one jackknife, for the other estimators), V_rater the delete-one
 jackknife over raters, and V_cell that over single ratings. Intervals are made on the scale log(1 - kappa) [3]_.
@@ -99,7 +99,7 @@ def standard_errors(ratings: Ratings, estimator: Estimator = "gwet") -> Standard
     counts = ratings.counts
     item = linearised_item_variance(counts) if estimator != "cuzick" else _item_jackknife(counts, estimator)
     rater, cell = _rater_and_cell_variances(ratings, estimator)
-    two_way = None if item is None or rater is None or cell is None else max(item + rater - cell, item)
+    two_way = None if item is None or rater is None or cell is None else max(item + rater - cell, item, cell)
     items, raters, single, both = (_root(variance) for variance in (item, rater, cell, two_way))
     return StandardErrors(items, raters, single, both, null_se(counts))
 

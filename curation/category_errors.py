@@ -39,7 +39,7 @@ def _two_way_se(ratings: Ratings, j: int) -> float | None:
     item, rater, cell = variances
     if item is None or rater is None or cell is None:
         return None
-    return float(np.sqrt(max(item + rater - cell, item)))
+    return float(np.sqrt(max(item + rater - cell, item, cell)))
 
 
 def _disagreement(n: FloatArray, r: FloatArray) -> FloatArray:

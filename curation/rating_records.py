@@ -6,11 +6,14 @@ their random code only.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from data_manifests.records import SCHEMA_VERSION, CueKind, Record, Sha256
+
+SIMULATED_FLAG = "simulated"  # the flag of an answer that a program gave in a person's place
 
 Role = Literal["main", "practice", "catch", "repeat", "known_bad"]
 
@@ -91,3 +94,8 @@ class AdjudicationRecord(Record):
     def sort_key(self) -> tuple[str, ...]:
         """Order of the canonical table."""
         return (self.campaign, self.sha256, f"{self.round:03d}")
+
+
+def is_simulated(rows: Iterable[RatingRecord]) -> bool:
+    """Return whether a program gave any of the answers: one of them is enough to make a table no record of people."""
+    return any(SIMULATED_FLAG in row.flags for row in rows)

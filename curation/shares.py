@@ -12,7 +12,7 @@ from curation.ratings import FloatArray, IntArray
 def two_way_share_error(hits: FloatArray, item: IntArray, rater: IntArray) -> float:
     """Return the two-way clustered standard error of the mean of `hits` (R,).
 
-    V = V_item + V_rater - V_cell, at least V_item [1]_; each part is n / (n - 1) times the sum over its clusters of
+    V = V_item + V_rater - V_cell, at least V_item and V_cell [1]_; each part is n / (n - 1) times the sum over its clusters of
     (sum of residuals / R)^2, with n the number of clusters.
 
     References
@@ -26,8 +26,8 @@ def two_way_share_error(hits: FloatArray, item: IntArray, rater: IntArray) -> fl
         n = len(sums) if cluster is None else len(np.unique(cluster))
         return float(n / max(n - 1, 1) * (sums**2).sum())
 
-    items = part(item)
-    return float(np.sqrt(max(items + part(rater) - part(None), items)))
+    items, single = part(item), part(None)
+    return float(np.sqrt(max(items + part(rater) - single, items, single)))
 
 
 def share_lower_bound(hits: FloatArray, item: IntArray, rater: IntArray, level: float) -> float | None:

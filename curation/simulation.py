@@ -1,7 +1,7 @@
 """People made by a program, who go through the real record: for the demo, and to try a protocol beforehand.
 
-They know what a picture is meant to show, and slip now and then. Everything that rests on their answers has to say that
-it was simulated.
+They know what a picture is meant to show, and slip now and then. Every event of theirs is flagged as simulated, for
+everything that rests on it has to say so.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from sqlalchemy import select
 from curation.answers import ClientEvent, record_events
 from curation.campaigns import find_campaign, participant_of, sha256_text, staff
 from curation.database import Store
+from curation.rating_records import SIMULATED_FLAG
 from curation.study import (
     current_tasks,
     end_break,
@@ -59,7 +60,10 @@ def _verdict(task: Task, role: str) -> ClientEvent:
 
 
 def _event(task: Task, answer: str, rt_ms: int, reasons: tuple[str, ...] = ()) -> ClientEvent:
-    return ClientEvent(str(uuid.uuid4()), task.assignment, "answer", answer, reasons, rt_ms=rt_ms)
+    name = str(uuid.uuid4())
+    return ClientEvent(
+        name, task.assignment, "answer", answer, reasons, rt_ms=rt_ms, flags=(SIMULATED_FLAG,)
+    )
 
 
 def _record(store: Store, rater_id: int, events: Iterable[ClientEvent]) -> None:

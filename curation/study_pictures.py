@@ -64,6 +64,11 @@ def gather_pictures(
         main, practice = _choose(cues[kind], protocol.n_images_per_cue, n_practice[place], seed)
         found.main[kind] = main
         found.pools[kind] = Pool(practice=tuple(practice))
+        if len(practice) < n_practice[place]:
+            found.notes.append(
+                f"{kind}: {len(practice)} trials of practice, not {n_practice[place]}: every class keeps a picture "
+                "for the main trials"
+            )
         found.notes.extend(_shortage(kind, cues[kind], main, protocol))
     if protocol.n_catch:
         _add_catch(found, protocol, seed, catch_url or _beside(cues_url))
@@ -91,11 +96,17 @@ def _check_classes(where: str, protocol: StudyProtocol, cues: Mapping[CueKind, S
 def _choose(
     pictures: Sequence[Picture], n_images: int, n_practice: int, seed: int
 ) -> tuple[list[Picture], list[Picture]]:
-    """Return the pictures of the main trials and those of practice, which are never the same."""
+    """Return the pictures of the main trials and those of practice, which are never the same.
+
+    Where practice has to take from the main trials, it leaves every class a picture.
+    """
     main = choose_pictures(pictures, n_images, seed)
     spare = [picture for picture in pictures if picture not in set(main)]
     if len(spare) < n_practice:
-        practice = _of_different_classes(pictures, n_practice, (seed, "practice"), set())
+        in_order = sorted(pictures, key=lambda picture: rank(seed, "kept", picture.key))
+        kept = {picture.superclass: picture for picture in in_order}.values()
+        left = [picture for picture in pictures if picture not in kept]
+        practice = _of_different_classes(left, n_practice, (seed, "practice"), set())
         rest = [picture for picture in pictures if picture not in practice]
         return choose_pictures(rest, n_images, seed), practice
     shown = {source for picture in main for source in picture.sources}

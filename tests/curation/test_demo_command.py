@@ -10,8 +10,10 @@ from sqlalchemy import func, select
 from curation.campaigns import find_campaign
 from curation.database import Store, open_store
 from curation.demo_command import REVIEWERS, YOU, demo
+from curation.rating_records import is_simulated
 from curation.review import assign, import_review
 from curation.simulation import simulate_review
+from curation.snapshots import take_snapshot
 from curation.tables import Assignment, CurrentAnswer, Rater
 from curation.verify import verify_release
 from tests.curation.review_run import write_cues
@@ -37,6 +39,18 @@ def test_everything_that_rests_on_simulated_answers_says_so(ran: tuple[Path, Res
     for name in ("report.html", "release/README.md", "release/DATASHEET.md", "release/report.html"):
         assert "simulated" in (out / name).read_text(encoding="utf-8").lower(), name
     assert json.loads((out / "release" / "gate.json").read_text())["simulated"] is True
+
+
+def test_every_simulated_answer_is_marked_in_the_record(ran: tuple[Path, Result]) -> None:
+    out, _ = ran
+    store = open_store(f"sqlite:///{out / 'study.db'}", create=False)
+    for slug in ("cues", "people"):
+        rows = take_snapshot(store, slug).rows
+        answered = [row for row in rows if row.answer is not None]
+        assert answered, slug
+        assert all(is_simulated([row]) for row in answered), slug
+    assert not is_simulated(take_snapshot(store, "yours").rows)
+    store.close()
 
 
 def test_cues_wait_for_the_person_who_tries_it(ran: tuple[Path, Result]) -> None:
