@@ -26,7 +26,10 @@ from curation.answers import Ack, ClientEvent, record_events
 from curation.database import Store
 
 SESSION_HEADER = "X-Cuebench-Session"
-N_THREADS = 6  # one writes at a time; more threads than this only fight for the interpreter
+# One writes at a time, and more threads than this only fight for the interpreter. Pictures have threads of their own:
+# people who begin load eight at once, and an answer must not wait behind them.
+N_ANSWER_THREADS = 4
+N_PICTURE_THREADS = 2
 MAX_BODY_BYTES = 1_000_000
 MAX_EVENTS = 100
 MAX_TASKS = 60
@@ -152,13 +155,13 @@ def api_routes(store: Callable[[], Store], hooks: StudyHooks = NO_HOOKS) -> list
     hooks : what a study adds: the phase of a participant, and the feedback after a practice trial
     """
     api = Api(store, hooks)
-    threads = CapacityLimiter(N_THREADS)
+    answers, pictures = CapacityLimiter(N_ANSWER_THREADS), CapacityLimiter(N_PICTURE_THREADS)
     return [
-        Route("/api/events", _endpoint(api.post_events, threads), methods=["POST"]),
-        Route("/api/tasks", _endpoint(api.get_tasks, threads), methods=["GET"]),
-        Route("/api/media/{name}", _endpoint(api.get_picture, threads), methods=["GET"]),
-        Route("/api/source/{name}", _endpoint(api.get_source, threads), methods=["GET"]),
-        Route("/healthz", _endpoint(api.get_health, threads), methods=["GET"]),
+        Route("/api/events", _endpoint(api.post_events, answers), methods=["POST"]),
+        Route("/api/tasks", _endpoint(api.get_tasks, answers), methods=["GET"]),
+        Route("/api/media/{name}", _endpoint(api.get_picture, pictures), methods=["GET"]),
+        Route("/api/source/{name}", _endpoint(api.get_source, pictures), methods=["GET"]),
+        Route("/healthz", _endpoint(api.get_health, answers), methods=["GET"]),
         Route(ASSET_ROUTE, asset_response, methods=["GET"]),
     ]
 

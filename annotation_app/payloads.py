@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 
 from curation.database import Store
 from curation.reasons import REASONS
@@ -64,29 +64,42 @@ def queue_state(store: Store, tab: Tab, n_tasks: int, practice: bool, phase: str
 NO_HOOKS = StudyHooks(state=queue_state, feedback=lambda _store, _rater_id, _assignment: "")
 
 
+# made once: it runs with every request
+_TAB = (
+    select(
+        ClientSession.id,
+        ClientSession.rater_id,
+        ClientSession.campaign_id,
+        ClientSession.closed_reason,
+        Campaign.kind,
+        Campaign.state,
+        Campaign.slug,
+        Rater.state,
+        Rater.public_code,
+    )
+    .join(Campaign, Campaign.id == ClientSession.campaign_id)
+    .join(Rater, Rater.id == ClientSession.rater_id)
+    .where(ClientSession.id == bindparam("session_id"))
+)
+
+
 def find_tab(store: Store, session_id: str) -> Tab | None:
     """Return the tab of a session id, if there is one."""
-    query = (
-        select(ClientSession, Campaign, Rater)
-        .join(Campaign, Campaign.id == ClientSession.campaign_id)
-        .join(Rater, Rater.id == ClientSession.rater_id)
-        .where(ClientSession.id == session_id)
-    )
     with store.read() as session:
-        row = session.execute(query).one_or_none()
-        if row is None:
-            return None
-        tab, campaign, rater = row
-        return Tab(
-            session_id=tab.id,
-            rater_id=rater.id,
-            campaign_id=campaign.id,
-            kind=campaign.kind,
-            takes_answers=campaign.state == "open",
-            live=tab.closed_reason is None,
-            withdrawn=rater.state == "withdrawn",
-            outbox_key=_outbox_key(rater.public_code, campaign.slug),
-        )
+        row = session.execute(_TAB, {"session_id": session_id}).one_or_none()
+    if row is None:
+        return None
+    tab_id, rater_id, campaign_id, closed_reason, kind, campaign_state, slug, rater_state, code = row
+    return Tab(
+        session_id=tab_id,
+        rater_id=rater_id,
+        campaign_id=campaign_id,
+        kind=kind,
+        takes_answers=campaign_state == "open",
+        live=closed_reason is None,
+        withdrawn=rater_state == "withdrawn",
+        outbox_key=_outbox_key(code, slug),
+    )
 
 
 def _outbox_key(public_code: str, slug: str) -> str:

@@ -12,8 +12,8 @@ from curation.ratings import FloatArray, IntArray
 def two_way_share_error(hits: FloatArray, item: IntArray, rater: IntArray) -> float:
     """Return the two-way clustered standard error of the mean of `hits` (R,).
 
-    V = V_item + V_rater - V_cell, at least V_item and V_cell [1]_; each part is n / (n - 1) times the sum over its clusters of
-    (sum of residuals / R)^2, with n the number of clusters.
+    V = V_item + V_rater - V_cell, at least V_item and V_cell [1]_; each part is n / (n - 1) times the sum
+    over its clusters of (sum of residuals / R)^2, with n the number of clusters.
 
     References
     ----------

@@ -5,6 +5,7 @@ Run as `python -m tests.annotation_app.trial_page POINTER PORT`; the file POINTE
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from functools import cache
@@ -37,4 +38,5 @@ def app() -> st.App:
 
 if __name__ == "__main__":
     os.environ[POINTER] = sys.argv[1]
+    logging.getLogger("uvicorn.access").disabled = True  # Streamlit sets its level anew
     uvicorn.run(app(), host="127.0.0.1", port=int(sys.argv[2]), log_level="error", access_log=False)
