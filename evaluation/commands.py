@@ -56,6 +56,7 @@ NOWHERE = "none"
     metavar="DIR",
     help="Where logits are kept, and taken from; `none`: nowhere. Default: the user's cache.",
 )
+@click.option("--figures", metavar="DIR", help="Write bars of the classes and curves of the grids there.")
 @click.option("--taxonomy", default="refined-bias-20", show_default=True, metavar="NAME|FILE")
 @click.option(
     "--ties",
@@ -81,6 +82,7 @@ def evaluate(
     batch_size: int,
     weights: str,
     logits: str | None,
+    figures: str | None,
     taxonomy: str,
     ties: TieRule,
     seed: int,
@@ -98,11 +100,13 @@ def evaluate(
 
     files = _files(shape, texture, more)
     _check_question(files, model, models, cues)
+    if models is not None and figures is not None:
+        raise click.UsageError("--figures is for one model; `compare` draws many")
     if models is not None and form != "text":
         raise click.UsageError("--models prints a CSV, one row a model, and knows no other --format")
     known = read_taxonomy(taxonomy)
     if cues is None:
-        _show(_evaluate_files(files, known, ties, seed), form)
+        _show(_evaluate_files(files, known, ties, seed), form, figures)
         return
     runtime = (device, precision, weights)
     with _plan(cues, known, runtime, batch_size, logits, ties, seed, quantize) as plan:
@@ -112,7 +116,7 @@ def evaluate(
             from evaluation.models import parse_spec
             from evaluation.sweep import evaluate_model
 
-            _show(evaluate_model(parse_spec(model), plan), form)
+            _show(evaluate_model(parse_spec(model), plan), form, figures)
 
 
 def _files(shape: str | None, texture: str | None, more: tuple[str, ...]) -> dict[str, str]:
@@ -147,9 +151,14 @@ def _evaluate_files(files: dict[str, str], taxonomy: Taxonomy, ties: TieRule, se
     )
 
 
-def _show(found: Evaluation, form: str) -> None:
+def _show(found: Evaluation, form: str, figures: str | None) -> None:
     from evaluation.evaluate_text import evaluation_text
 
+    if figures is not None:
+        from evaluation.figures import write_evaluation_figures
+
+        names = write_evaluation_figures(figures, found)
+        click.echo(f"wrote {', '.join(names)} into {figures}", err=True)
     if form == "json":
         click.echo(json.dumps(found.to_json(), indent=2))
     else:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from data_manifests.errors import CuebenchError
+from data_manifests.storage import join, write_bytes
 from evaluation.evaluate import Evaluation
 from evaluation.scores import ModelScores, ScoreTable
 
@@ -159,3 +160,16 @@ def grid_curves(per_model: Mapping[str, Mapping[int, float]]) -> Figure:
     if len(known) > 1:
         axes.legend(frameon=False, fontsize=9)
     return figure
+
+
+def write_evaluation_figures(folder: str, found: Evaluation) -> list[str]:
+    """Write the figures of one evaluation as PNG and SVG; return their names."""
+    figures = {"classes": class_bars(found)}
+    grids = {kind: cue.per_grid for kind, cue in found.cues.items() if cue.per_grid}
+    if grids:
+        figures["grids"] = grid_curves(grids)
+    names = [f"{name}.{form}" for name in figures for form in FORMATS]
+    for name in names:
+        stem, _, form = name.rpartition(".")
+        write_bytes(join(folder, name), save_figure(figures[stem], form))
+    return names

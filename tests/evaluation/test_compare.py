@@ -14,7 +14,14 @@ from evaluation.compare_command import compare as compare_command
 from evaluation.compare_page import render_compare_page
 from evaluation.compare_text import comparison_text, p_value
 from evaluation.evaluate import evaluate
-from evaluation.figures import class_bars, grid_curves, save_figure, scatter_scores, sensitivity_plane
+from evaluation.figures import (
+    class_bars,
+    grid_curves,
+    save_figure,
+    scatter_scores,
+    sensitivity_plane,
+    write_evaluation_figures,
+)
 from evaluation.logits_file import LogitTable
 from evaluation.scores import ScoreTable, read_scores
 
@@ -202,3 +209,16 @@ def test_a_baseline_of_a_family_is_not_counted_in_it(tmp_path: Path) -> None:
         ("f", 2, 3.5),
         ("no family", 1, 9.0),
     ]
+
+
+def test_one_evaluation_is_drawn_by_class_and_grid(tmp_path: Path) -> None:
+    taxonomy = read_taxonomy("refined-bias-20")
+    names = tuple(sorted(taxonomy.texture)) * 2
+    files = tuple(
+        f"{name}/{4 * (1 + row % 2)}x{4 * (1 + row % 2)}_{name}.png" for row, name in enumerate(names)
+    )
+    logits = np.random.default_rng(0).normal(size=(20, 1000))
+    found = evaluate({"texture": LogitTable("texture", logits, names, file_names=files)}, taxonomy)
+    written = write_evaluation_figures(str(tmp_path), found)
+    assert written == ["classes.png", "classes.svg", "grids.png", "grids.svg"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == written
