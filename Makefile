@@ -28,7 +28,7 @@ demo: $(BASE) ## install, then make a set of cues from photographs that scikit-i
 venv: $(DEV) ## only install, with the tools for development
 
 test: $(DEV) ## install with the tools for development, then run the tests (PYTEST_ARGS='-k shape')
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)
 
 lint: $(DEV) ## style, types and the contracts between the packages
 	@failed=0; for tool in 'ruff check .' 'ruff format --check .' 'python -m mypy' 'python $(BIN)/lint-imports'; \
