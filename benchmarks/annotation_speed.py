@@ -21,8 +21,9 @@ import numpy as np
 from sqlalchemy import func, select
 
 from curation.answers import open_session
-from curation.campaigns import add_items, create_campaign, new_participant, new_public_id
+from curation.campaigns import create_campaign, new_participant, new_public_id
 from curation.database import Store, open_store
+from curation.item_placement import place_items
 from curation.tables import Assignment, Event
 from tests.annotation_app.people import CHOICES, Server, make_review, new_items
 
@@ -144,7 +145,7 @@ def plan_people(store: Store, folder: Path, n_people: int) -> list[str]:
     with store.write() as session:
         campaign = create_campaign(session, "speed", "study", {}, seed=1)
         campaign.state = "open"
-        ids = add_items(session, campaign, items)
+        ids = place_items(session, campaign, items).new
         for _ in range(n_people):
             rater, _token = new_participant(session, campaign)
             raters.append(rater.id)

@@ -23,6 +23,7 @@ from curation.audit_findings import (
 from curation.audit_pictures import Picture, measure_picture
 from curation.audit_report import AuditReport, Groups, Names
 from curation.audit_summary import (
+    checks_not_run,
     class_counts,
     defects_of,
     file_reports,
@@ -122,6 +123,7 @@ def report_of(
         numbers=tuple(number_spreads(readable, recipe)),
         licences=licences_of(audited),
         defects=tuple(defects_of(counted)),
+        not_run=tuple(checks_not_run(audited, readable, ignored)),
         notes=tuple(notes_of(audited, readable)),
         other_files=audited.other,
         files=tuple(file_reports(pictures, counted)),

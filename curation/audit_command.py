@@ -49,12 +49,12 @@ def audit(
     force: bool,
     form: str,
 ) -> None:
-    """Look for defects in CUES: a run, its cues.jsonl, or any folder of <kind>/<class>/<image>.
+    """Look for defects in CUES: a run, a release, a cues.jsonl, or any folder of <kind>/<class>/<image>.
 
     Finds files that are broken, twice there, of another size or mode, badly named or without a licence; faint or
     uneven strokes; textures with visible seams, or from which the photograph can be put together again.
 
-    Exit code 0: nothing found; 3: there are defects.
+    Exit code 0: nothing found (checks that could not run are named); 3: there are defects.
     """
     from curation.audit import audit as audit_cues
     from curation.audit_files import find_files

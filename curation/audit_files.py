@@ -15,6 +15,7 @@ from data_manifests.jsonl import read_records
 from data_manifests.records import OK, CueKind, CueRecord, SourceRecord
 from data_manifests.taxonomy import Taxonomy, read_taxonomy, taxonomy_names
 
+MANIFESTS = "manifests"  # where a release keeps cues.jsonl and sources.jsonl
 KINDS: tuple[CueKind, ...] = get_args(CueKind)
 
 _GRID_NAME = re.compile(r"(?<![0-9])([0-9]{1,2})x\1(?![0-9])")
@@ -57,7 +58,7 @@ class AuditSet:
 
 
 def find_files(url: str, cue_kind: CueKind | None = None, taxonomy: str | None = None) -> AuditSet:
-    """Return the cues of a run (its folder or cues.jsonl), or the images of any other folder.
+    """Return the cues of a run or a release (its folder or cues.jsonl), or the images of any other folder.
 
     In a folder the class is the name of the folder that holds a file, and the kind that of the nearest folder
     named `shape` or `texture` above it; else `cue_kind`; else what the taxonomy says of the class. With
@@ -69,7 +70,7 @@ def find_files(url: str, cue_kind: CueKind | None = None, taxonomy: str | None =
     CuebenchError
         If there is no such folder or manifest, or no cue in it.
     """
-    manifest = url if url.endswith(".jsonl") else storage.join(url, "cues.jsonl")
+    manifest = url if url.endswith(".jsonl") else _manifest_in(url)
     is_run = url.endswith(".jsonl") or storage.exists(manifest)
     found = _read_run(manifest, taxonomy) if is_run else _read_folder(url, cue_kind, taxonomy)
     files = tuple(file for file in found.files if cue_kind in (None, file.kind))
@@ -80,8 +81,16 @@ def find_files(url: str, cue_kind: CueKind | None = None, taxonomy: str | None =
     return AuditSet(url, files, found.taxonomy, found.sources, found.other, found.n_failed)
 
 
+def _manifest_in(url: str) -> str:
+    """Return where a folder has its cues.jsonl: a release keeps it in `manifests`."""
+    own, of_release = (storage.join(url, name) for name in ("cues.jsonl", f"{MANIFESTS}/cues.jsonl"))
+    return of_release if not storage.exists(own) and storage.exists(of_release) else own
+
+
 def _read_run(manifest: str, taxonomy: str | None) -> AuditSet:
-    base = absolute(storage.parent(manifest))
+    folder = absolute(storage.parent(manifest))
+    # the names of files in a release are relative to the folder above `manifests`
+    base = storage.parent(folder) if PurePosixPath(folder).name == MANIFESTS else folder
     records = sorted(read_records(manifest, CueRecord), key=lambda record: record.sort_key)
     files = tuple(
         AuditFile(
@@ -96,7 +105,7 @@ def _read_run(manifest: str, taxonomy: str | None) -> AuditSet:
         if record.status == OK
     )
     known = _taxonomy_of({file.superclass for file in files}, taxonomy)
-    return AuditSet(manifest, files, known, _read_sources(base), n_failed=len(records) - len(files))
+    return AuditSet(manifest, files, known, _read_sources(folder), n_failed=len(records) - len(files))
 
 
 def _read_folder(url: str, cue_kind: CueKind | None, taxonomy: str | None) -> AuditSet:

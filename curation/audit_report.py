@@ -98,6 +98,13 @@ class FileReport(_Part):
     flags: Names
 
 
+class NotRun(_Part):
+    """Checks that could not run, and what is missing."""
+
+    checks: Names
+    missing: str
+
+
 class AuditReport(_Part):
     """The result of an audit; `model_dump_json` is the machine-readable form."""
 
@@ -122,6 +129,7 @@ class AuditReport(_Part):
     numbers: tuple[NumberSpread, ...]
     licences: Licences
     defects: tuple[Defect, ...]
+    not_run: tuple[NotRun, ...]
     notes: Names
     other_files: Names
     files: tuple[FileReport, ...]

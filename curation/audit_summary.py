@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from curation.audit_checks import CHECKS, LOOK_AT_THEM, QUALITY_TO_DO
 from curation.audit_files import AuditSet
 from curation.audit_findings import NO_LICENSE, Finding, cues_by_source
 from curation.audit_pictures import Picture
-from curation.audit_report import ClassCount, Defect, FileReport, Licences, NumberSpread
+from curation.audit_report import ClassCount, Defect, FileReport, Licences, NotRun, NumberSpread
 from data_manifests.records import OK, CueKind
 from data_manifests.taxonomy import Taxonomy
 from generation.recipe import Limit, Recipe
@@ -116,6 +116,25 @@ def file_reports(pictures: Sequence[Picture], findings: Sequence[Finding]) -> It
             quality=picture.quality,
             flags=tuple(sorted(flags[picture.file.name])),
         )
+
+
+def checks_not_run(
+    audited: AuditSet, readable: Sequence[Picture], ignored: Collection[str] = ()
+) -> Iterator[NotRun]:
+    """Yield the checks that nothing was there for, less those that shall not count."""
+    n_unknown = sum(picture.file.kind is None for picture in readable)
+    n_gridless = sum(p.file.kind == "texture" and p.grid is None for p in readable)
+    could_not = [
+        (not audited.is_run, ("changed",), "a cues.jsonl that names the files"),
+        (audited.sources is None, ("licence_gap",), "a sources.jsonl with the licences of the photographs"),
+        (audited.taxonomy is None, ("unknown_class", "wrong_kind"), "a taxonomy that knows the classes"),
+        (n_unknown > 0, ("faint", "quality numbers"), f"the kind of {n_unknown} files (--cue-kind)"),
+        (n_gridless > 0, ("reassembly",), f"the grid of {n_gridless} textures"),
+    ]
+    for is_missing, checks, what in could_not:
+        left = tuple(check for check in checks if check not in ignored)
+        if is_missing and left:
+            yield NotRun(checks=left, missing=what)
 
 
 def notes_of(audited: AuditSet, readable: Sequence[Picture]) -> Iterator[str]:

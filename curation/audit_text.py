@@ -53,12 +53,23 @@ def _defect_lines(report: AuditReport, markdown: bool) -> Iterator[str]:
         yield "## Defects"
         yield ""
     if report.clean:
-        yield "clean: no defect found"
+        n = sum(len(row.checks) for row in report.not_run)
+        yield f"clean: no defect found{f', but {n} checks could not run' if n else ''}"
+        yield from _not_run_lines(report, markdown)
         return
     yield f"not clean: defects of {len(report.defects)} kinds"
     for defect in report.defects:
         yield ""
         yield from _defect(defect, markdown)
+    if report.not_run:
+        yield from ("", "checks that could not run:")
+        yield from _not_run_lines(report, markdown)
+
+
+def _not_run_lines(report: AuditReport, markdown: bool) -> Iterator[str]:
+    yield from [""] * (markdown and bool(report.not_run))
+    for row in report.not_run:
+        yield f"{'- ' if markdown else '  '}{', '.join(row.checks)}: missing is {row.missing}"
 
 
 def _defect(defect: Defect, markdown: bool) -> Iterator[str]:

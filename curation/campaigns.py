@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +11,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from curation.database import utc_now
-from curation.tables import Campaign, CampaignItem, Item, Rater
+from curation.tables import Campaign, Rater
 from data_manifests.errors import CuebenchError
 from data_manifests.jsonl import canonical_json
 from data_manifests.shipped import nearest
@@ -93,38 +92,6 @@ class NewItem:
     width: int | None = None
     height: int | None = None
     meta: dict[str, Any] = field(default_factory=dict)
-
-
-def add_items(
-    session: Session,
-    campaign: Campaign,
-    items: Iterable[NewItem],
-    role: str = "main",
-    expected: str | None = None,
-) -> list[int]:
-    """Put pictures into a campaign and return their ids, in order; the same picture is one item in all campaigns."""
-    ids = []
-    for new in items:
-        item = session.scalar(select(Item).where(Item.cue_kind == new.cue_kind, Item.sha256 == new.sha256))
-        if item is None:
-            fields = {**vars(new), "meta_json": canonical_json(new.meta), "public_id": new_public_id()}
-            fields.pop("meta")
-            item = Item(**fields)
-            session.add(item)
-            session.flush()
-        elif item.file_url != new.file_url:
-            item.file_url = new.file_url  # the same bytes, moved
-        key = (campaign.id, item.id, role)
-        link = session.get(CampaignItem, key)
-        if link is None:
-            session.add(
-                CampaignItem(campaign_id=campaign.id, item_id=item.id, role=role, expected_answer=expected)
-            )
-        else:
-            link.retired_at = None
-        ids.append(item.id)
-    session.flush()
-    return ids
 
 
 def staff(session: Session, auth_subject: str, role: str = "reviewer") -> Rater:

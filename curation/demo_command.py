@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from curation.database import Store
 
 REVIEWERS = ("first@example.org", "second@example.org")
-YOU = "you"
+YOU, YOUR_REVIEW = "you", "yours"
+APP_URL = "http://127.0.0.1:8501"  # where `annotate` listens by default
 SEED = 1
 
 
@@ -49,7 +50,10 @@ def demo(ctx: click.Context, out: str, workers: int, force: bool) -> None:
     click.echo("\nOpen in a browser:")
     for page in (storage.join(run, "gallery.html"), report):
         click.echo(f"  {storage.local_path(page).resolve()}")
-    click.echo(f"\nReview the cues yourself, as `{YOU}`: cuebench annotate --db {database}")
+    click.echo(f"\nReview the cues yourself, in the review `{YOUR_REVIEW}`:")
+    click.echo(f"  cuebench annotate --db {database}")
+    click.echo(f"  then open {APP_URL}/?reviewer={YOU}")
+    click.echo(f"  cuebench review status {YOUR_REVIEW} --db {database}    # how far you are")
 
 
 def _run(ctx: click.Context, command: click.Command, **options: object) -> None:
@@ -91,6 +95,6 @@ def _simulate(url: str, run: str) -> None:
     n_finished = simulate_study(store, "people", plan.n_participants, SEED)
     click.echo(f"SIMULATED: {n_finished} participants made by a program took part")
     # a review of their own for the person who tries the demo
-    import_review(store, "yours", run)
-    assign(store, "yours", [YOU])
+    import_review(store, YOUR_REVIEW, run)
+    assign(store, YOUR_REVIEW, [YOU])
     store.close()

@@ -9,9 +9,10 @@ from typing import Self
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from curation.campaigns import CODE_ALPHABET, NewItem, add_items, create_campaign, new_public_id
+from curation.campaigns import CODE_ALPHABET, NewItem, create_campaign, new_public_id
 from curation.database import utc_now
 from curation.exchange_trials import code_of
+from curation.item_placement import store_items
 from curation.protocol import StudyProtocol
 from curation.rating_records import RatingRecord, ResponseRecord
 from curation.tables import Assignment, Campaign, CampaignItem, Item, QcFlag, Rater
@@ -134,25 +135,33 @@ class Places:
         return rater
 
     def _add_pictures(self, rows: Sequence[ResponseRecord]) -> None:
-        pictures = {(row.cue_kind, row.sha256, row.role): row for row in rows}
-        for (kind, digest, role), row in pictures.items():
-            known = self._session.scalar(select(Item).where(Item.cue_kind == kind, Item.sha256 == digest))
-            new = NewItem(
-                cue_kind=kind,
-                superclass=row.superclass,
-                sha256=digest,
-                file_url=known.file_url if known else "",  # the picture stays where it is
-                lineage=digest,
-                pixel_sha256=row.pixel_sha256,
-                cue_id=row.cue_id,
-                grid=row.grid,
-            )
-            expected = row.expected if row.expected != row.superclass else None
-            (item_id,) = add_items(self._session, self._campaign, [new], role, expected)
-            self._items[kind, digest] = item_id
-            if row.stale:
-                link = self._session.get_one(CampaignItem, (self._campaign.id, item_id, role))
-                link.retired_at = utc_now()
+        pictures = {(row.cue_kind, row.sha256): row for row in rows}
+        ids = store_items(self._session, [self._new_item(row) for row in pictures.values()])
+        self._items.update(zip(pictures, ids, strict=True))
+        for (kind, digest, role), row in {(row.cue_kind, row.sha256, row.role): row for row in rows}.items():
+            item_id = self._items[kind, digest]
+            link = self._session.get(CampaignItem, (self._campaign.id, item_id, role))
+            if link is None:
+                link = CampaignItem(campaign_id=self._campaign.id, item_id=item_id, role=role)
+                link.expected_answer = row.expected if row.expected != row.superclass else None
+                self._session.add(link)
+            link.retired_at = utc_now() if row.stale else None
+        self._session.flush()
+
+    def _new_item(self, row: ResponseRecord) -> NewItem:
+        """Return the picture of a row; one that is known stays where it is, and of its lineage."""
+        query = select(Item).where(Item.cue_kind == row.cue_kind, Item.sha256 == row.sha256)
+        known = self._session.scalar(query)
+        return NewItem(
+            cue_kind=row.cue_kind,
+            superclass=row.superclass,
+            sha256=row.sha256,
+            file_url=known.file_url if known else "",
+            lineage=known.lineage if known else row.sha256,
+            pixel_sha256=row.pixel_sha256,
+            cue_id=row.cue_id,
+            grid=row.grid,
+        )
 
     def _add_exclusions(self, rows: Sequence[ResponseRecord]) -> None:
         for name, rule in sorted({(row.rater, rule) for row in rows for rule in row.excluded}):

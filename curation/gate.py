@@ -3,6 +3,10 @@
 Every check has three outcomes. PASS and FAIL are decided; INSUFFICIENT means that the data can't decide, and holds the
 release back as well. Nothing here reads a file, a database or the clock, so anyone can compute the verdict again from
 what a release ships.
+
+A study is a sample (440 of 3,000 pictures, say), so a picture that no participant rated may go out: reviewers have
+accepted it, and every class has to be in the sample. How many were rated is counted and said. Where the rules ask for
+no review, nobody else has looked, and every picture has to be rated.
 """
 
 from __future__ import annotations
@@ -11,11 +15,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from curation.gate_checks import Check, agreement_checks, set_checks
+from curation.gate_checks import Check, agreement_checks, unseen_check
 from curation.gate_evidence import CueEvidence, cue_evidence
 from curation.gate_review import review_checks
 from curation.gate_rules import GateRules
-from curation.rating_records import AdjudicationRecord, ResponseRecord, VerdictRecord
+from curation.gate_set_checks import set_checks
+from curation.rating_records import AdjudicationRecord, ResponseRecord, VerdictRecord, is_simulated
 from curation.screening import ExclusionRules, Flag
 from data_manifests.errors import CuebenchError
 from data_manifests.jsonl import canonical_sha256, dump_records
@@ -36,7 +41,8 @@ class GateInput:
     sources : the photographs that they were made from
     responses, verdicts, adjudications : the rows of a snapshot
     n_check_failures : participant -> how often they failed the comprehension check
-    simulated : whether the answers were made by a program; the report says so everywhere
+    simulated : whether the answers were made by a program; the report says so everywhere. One marked answer is
+        enough: what is given here can add the mark and not take it away
     """
 
     cues: tuple[CueRecord, ...]
@@ -48,6 +54,11 @@ class GateInput:
     exclusions: ExclusionRules
     n_check_failures: dict[str, int]
     simulated: bool = False
+
+    def __post_init__(self) -> None:
+        """Read the mark of answers that a program gave from the answers themselves."""
+        if is_simulated(self.responses) or is_simulated(self.verdicts):
+            object.__setattr__(self, "simulated", True)
 
     def hashes(self) -> dict[str, str]:
         """Return the hash of each part."""
@@ -89,7 +100,7 @@ class GateReport:
             "version": self.version,
             "rules": self.rules.model_dump(mode="json"),
             "input": self.input_hashes,
-            "checks": [vars(check) for check in self.checks],
+            "checks": [check.to_json() for check in self.checks],
             "evidence": [evidence.to_json() for evidence in self.evidence],
             "excluded": [vars(flag) for flag in self.flags],
         }
@@ -115,6 +126,7 @@ def run_gate(data: GateInput, version: str) -> GateReport:
     checks = (
         *(check for found in evidence for check in agreement_checks(found, data.rules)),
         *(review_checks(data.cues, data.verdicts, data.adjudications, data.rules)),
+        *(unseen_check(found) for found in evidence if data.rules.review is None),
         *set_checks(data.cues, data.sources, data.rules),
     )
     flags = tuple(
@@ -152,3 +164,16 @@ def overall(checks: Sequence[Check]) -> Outcome:
     if "FAIL" in outcomes:
         return "FAIL"
     return "PASS" if outcomes == {"PASS"} else "INSUFFICIENT"
+
+
+def rated_line(report: GateReport) -> str:
+    """Return how many of the pictures that would go out were rated, and who stands for the others."""
+    n_rated, n_cues = (
+        sum(getattr(found, name) for found in report.evidence) for name in ("n_images", "n_cues")
+    )
+    rated = f"{n_rated} of {n_cues} pictures were rated"
+    if n_rated in (0, n_cues):
+        return f"{rated}."
+    if report.rules.review is None:
+        return f"{rated}; nobody looked at the others."
+    return f"{rated}, a sample of the set; the others were looked at by reviewers alone."

@@ -1,27 +1,33 @@
-"""The checks of the gate on responses and the set: each a number, its bound, its outcome and what would change it."""
+"""The checks of the gate on responses: each a number, its bound, its outcome and what would change it."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from curation.gate_power import MORE, power_line
 from curation.gate_rules import GateRules
-from data_manifests.records import CueRecord, SourceRecord
 
 if TYPE_CHECKING:
-    from curation.gate_evidence import CueEvidence
+    from curation.gate_evidence import ClassEvidence, CueEvidence
 
 Outcome = Literal["PASS", "FAIL", "INSUFFICIENT"]
+
+COLLECT = "collect responses"
+MISNAMED, BELOW = "called otherwise", "surely below"
 
 
 @dataclass(frozen=True)
 class Check:
-    """One check: `value` against `bound`; `detail` says it in words, `remedy` what would change it."""
+    """One check: `value` against `bound`; `detail` says it in words, `remedy` what would change it.
+
+    The bound is the least value that passes, with `most` the greatest; `of` is what is counted, where `detail` does
+    not say it.
+    """
 
     name: str
     outcome: Outcome
@@ -29,43 +35,61 @@ class Check:
     bound: float | None
     detail: str
     remedy: str = ""
+    most: bool = False
+    of: str = ""
+
+    @property
+    def asked(self) -> str:
+        """What the rules ask for, in words.
+
+        >>> Check("x", "PASS", 0.8, 0.7, "").asked, Check("x", "PASS", 0, 0, "", most=True).asked
+        ('at least 0.70', 'at most 0')
+        """
+        if self.bound is None:
+            return ""
+        short = f"{self.bound:.2f}" if isinstance(self.bound, float) else str(self.bound)
+        exact = isinstance(self.bound, int) or float(short) == self.bound
+        said = f"{'at most' if self.most else 'at least'} {short if exact else f'{self.bound:.6g}'}"
+        return f"{said} {self.of}" if self.of else said
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the check as plain JSON types."""
+        return {**asdict(self), "asked": self.asked}
 
 
 def decide(
-    name: str, value: float | None, bound: float, detail: str, remedy: str, *, most: bool = False
+    name: str,
+    value: float | None,
+    bound: float,
+    detail: str,
+    remedy: str,
+    *,
+    most: bool = False,
+    of: str = "",
 ) -> Check:
     """Return the check that a value is at least (or at `most`) a bound; without a value it can't be decided."""
     if value is None:
-        return Check(name, "INSUFFICIENT", None, bound, detail, remedy)
+        return Check(name, "INSUFFICIENT", None, bound, detail, remedy, most, of)
     holds = value <= bound if most else value >= bound
-    return Check(name, "PASS" if holds else "FAIL", value, bound, detail, "" if holds else remedy)
+    return Check(name, "PASS" if holds else "FAIL", value, bound, detail, "" if holds else remedy, most, of)
+
+
+def undecided(
+    name: str, bound: float, detail: str, remedy: str = COLLECT, *, most: bool = False, of: str = ""
+) -> Check:
+    """Return the check that there is nothing to decide it by."""
+    return decide(name, None, bound, detail, remedy, most=most, of=of)
 
 
 def agreement_checks(found: CueEvidence, rules: GateRules) -> Iterator[Check]:
     """Yield the checks on the responses to one cue kind."""
     kind = found.cue_kind
     yield _kappa_check(found, rules)
-    bound = rules.correctness[kind]  # type: ignore[index]
-    yield decide(
-        f"{kind}: answers are right",
-        found.accuracy_lower_bound,
-        bound,
-        f"share of answers that name the intended class: {number(found.accuracy)}, at least "
-        f"{number(found.accuracy_lower_bound)} with {percent(rules.level)} confidence",
-        "leave out the pictures that people take for something else",
-    )
+    yield _accuracy_check(found, rules)
     yield _majority_check(found)
     yield from _class_checks(found, rules)
     yield from _volume_checks(found, rules)
-    moved = None if found.leave_one_out is None else found.leave_one_out[1] - found.leave_one_out[0]
-    yield decide(
-        f"{kind}: no participant decides it",
-        moved,
-        rules.robustness.max_leave_one_out_range,
-        f"kappa moves by {number(moved)} when any one participant is left out",
-        "more participants; look at the one whose absence moves it",
-        most=True,
-    )
+    yield _robustness_check(found, rules)
     yield decide(
         f"{kind}: nothing is stale",
         float(found.n_stale),
@@ -81,100 +105,108 @@ def _kappa_check(found: CueEvidence, rules: GateRules) -> Check:
     bound = rules.agreement[kind]  # type: ignore[index]
     name = f"{kind}: people agree"
     if summary is None or summary.ci is None or summary.kappa.value is None:
-        why = summary.kappa.status if summary else "no responses"
-        return Check(
-            name, "INSUFFICIENT", None, bound, f"kappa can't be estimated ({why})", "collect responses"
-        )
+        why = summary.kappa.status.replace("_", " ") if summary else "no responses"
+        return undecided(name, bound, f"kappa can't be estimated ({why})")
     lower = summary.ci.lower_bound
     detail = f"kappa {summary.kappa.value:.4f}, at least {lower:.4f} with {percent(rules.level)} confidence"
     remedy = power_line(summary.kappa.value, summary.se.two_way, bound, rules.level)
     return decide(name, lower, bound, detail, remedy)
 
 
-def pass_probability(kappa: float, se: float, bound: float, level: float) -> float:
-    """Return the chance that a new study of a set with this kappa has a lower bound of at least `bound`.
-
-    On the scale g = log(1 - kappa), where the estimate is normal: Phi((log(1 - bound) - g) / se_g - z).
-    """
-    if kappa >= 1 or se <= 0:
-        return 1.0 if kappa >= bound else 0.0
-    normal = NormalDist()
-    distance = (np.log1p(-bound) - np.log1p(-kappa)) / (se / (1 - kappa))
-    return normal.cdf(float(distance) - normal.inv_cdf(level))
-
-
-def needed_kappa(se: float, bound: float, level: float, chance: float) -> float:
-    """Return the kappa that a set needs to pass with a chance, at a standard error: bound + (z_level + z_chance) se."""
-    normal = NormalDist()
-    return bound + (normal.inv_cdf(level) + normal.inv_cdf(chance)) * se
-
-
-def power_line(kappa: float, se: float | None, bound: float, level: float) -> str:
-    """Return what would make the agreement pass."""
-    if se is None:
-        return "collect more ratings"
-    half, most = (needed_kappa(se, bound, level, chance) for chance in (0.5, 0.9))
-    needs = (
-        f"it takes a true kappa of {half:.3f} to pass half of the time and {most:.3f} to pass 9 times of 10"
-        if most < 1
-        else "no set passes 9 times of 10"
+def _accuracy_check(found: CueEvidence, rules: GateRules) -> Check:
+    bound = rules.correctness[found.cue_kind]  # type: ignore[index]
+    name, share = f"{found.cue_kind}: answers are right", "share of answers that name the intended class"
+    if found.accuracy is None:
+        return undecided(name, bound, "no answer counts")
+    if found.accuracy_lower_bound is None:
+        return undecided(name, bound, f"{share}: {found.accuracy:.4f}, of too few people for a bound")
+    detail = (
+        f"{share}: {found.accuracy:.4f}, at least {found.accuracy_lower_bound:.4f} with {percent(rules.level)} "
+        "confidence"
     )
-    chance = pass_probability(kappa, se, bound, level)
-    return (
-        f"a set as good as this one passes {chance:.0%} of the time; with this many "
-        f"ratings (standard error {se:.4f}) {needs}: leave out the pictures that people agree on least, or ask "
-        "more people"
+    remedy = (
+        "collect more responses: the share is high enough, and there are too few to vouch for it"
+        if found.accuracy >= bound
+        else "leave out the pictures that people take for something else"
     )
+    return decide(name, found.accuracy_lower_bound, bound, detail, remedy)
+
+
+def _robustness_check(found: CueEvidence, rules: GateRules) -> Check:
+    name, bound = f"{found.cue_kind}: no participant decides it", rules.robustness.max_leave_one_out_range
+    if found.leave_one_out is None:
+        return undecided(name, bound, "too few people to leave one out", most=True)
+    moved = found.leave_one_out[1] - found.leave_one_out[0]
+    detail = f"kappa moves by {moved:.4f} when any one participant is left out"
+    remedy = "more participants; look at the one whose absence moves it"
+    return decide(name, moved, bound, detail, remedy, most=True)
 
 
 def _majority_check(found: CueEvidence) -> Check:
+    name = f"{found.cue_kind}: every class is called by its name"
     seen = [row for row in found.classes if row.n_ratings]
+    unseen = [row.superclass for row in found.classes if not row.n_ratings]
     wrong = [row for row in seen if row.majority != row.superclass]
+    if unseen and not wrong:
+        return undecided(name, 0, f"no answer to {', '.join(unseen)} counts", most=True, of=MISNAMED)
     listed = ", ".join(
         f"{row.superclass} is called {row.majority or 'two things equally often'}" for row in wrong
     )
     return decide(
-        f"{found.cue_kind}: every class is called by its name",
+        name,
         float(len(wrong)) if seen else None,
         0,
-        listed or f"{len(seen)} classes, each most often called by its name",
-        "look at the pictures of these classes in the report",
+        listed
+        or (f"{len(seen)} classes, each most often called by its name" if seen else "no answer counts"),
+        "look at the pictures of these classes in the report" if seen else COLLECT,
         most=True,
+        of=MISNAMED,
     )
 
 
 def _class_checks(found: CueEvidence, rules: GateRules) -> Iterator[Check]:
     kind, least = found.cue_kind, rules.per_class.min_kappa
+    bound = rules.agreement[kind]  # type: ignore[index]
+    names = (f"{kind}: every class by itself", f"{kind}: no class is surely below")
     known = [row for row in found.classes if row.kappa is not None]
-    worst = min(known, key=lambda row: row.kappa or 0.0, default=None)
+    if not known:
+        yield undecided(names[0], least, "no class has a kappa")
+        yield undecided(names[1], 0, "no class has a kappa", most=True, of=BELOW)
+        return
+    worst = min(known, key=lambda row: row.kappa or 0.0)
     yield decide(
-        f"{kind}: every class by itself",
-        worst.kappa if worst else None,
+        names[0],
+        worst.kappa,
         least,
-        f"the lowest kappa of a class: {worst.superclass} {number(worst.kappa)}"
-        if worst
-        else "no class has a kappa",
+        f"the lowest kappa of a class: {worst.superclass} {worst.kappa:.4f}",
         "leave out the pictures of this class with the lowest agreement",
     )
-    bound = rules.agreement[kind]  # type: ignore[index]
-    # over n classes at once: each upper bound at level 1 - (1 - level) / n (Bonferroni)
-    level = 1 - (1 - rules.level) / max(len(known), 1)
-    z = NormalDist().inv_cdf(level)
+    surely = _surely_below(known, bound, rules.level)
+    yield decide(
+        names[1],
+        float(len(surely)),
+        0,
+        ", ".join(surely)
+        or f"of no class can it be said with {percent(rules.level)} confidence that its kappa is below {bound:g}",
+        "leave these classes out, or make their cues again",
+        most=True,
+        of=BELOW,
+    )
+
+
+def _surely_below(known: Sequence[ClassEvidence], bound: float, level: float) -> list[str]:
+    """Return the classes whose upper bound is below a bound, each with its numbers.
+
+    Over n classes at once: each upper bound is at level 1 - (1 - level) / n (Bonferroni).
+    """
+    z = NormalDist().inv_cdf(1 - (1 - level) / len(known))
     surely = []
     for row in known:
         if row.kappa is not None and row.kappa < 1 and row.se:
             upper = 1 - (1 - row.kappa) * float(np.exp(-z * row.se / (1 - row.kappa)))
             if upper < bound:
                 surely.append(f"{row.superclass} {row.kappa:.3f} (at most {upper:.3f})")
-    yield decide(
-        f"{kind}: no class is surely below",
-        float(len(surely)) if known else None,
-        0,
-        ", ".join(surely)
-        or (f"no class lies below {bound} beyond chance" if known else "no class has a kappa"),
-        "leave these classes out, or make their cues again",
-        most=True,
-    )
+    return surely
 
 
 def _volume_checks(found: CueEvidence, rules: GateRules) -> Iterator[Check]:
@@ -182,12 +214,12 @@ def _volume_checks(found: CueEvidence, rules: GateRules) -> Iterator[Check]:
     fewest = min(found.classes, key=lambda row: row.n_images, default=None)
     numbers = [
         ("participants", found.n_participants, volume.min_participants, "participants whose answers count"),
-        ("pictures", found.n_images, volume.min_images_per_cue, "pictures with an answer that counts"),
+        ("pictures", found.n_images, volume.min_images_per_cue, rated_of(found)),
         (
             "pictures of each class",
             fewest.n_images if fewest else 0,
-            volume.min_images_per_class,
-            f"pictures of {fewest.superclass if fewest else 'any class'}, the class with the fewest",
+            max(volume.min_images_per_class, 1),  # a class of which nobody saw a picture is not in the sample
+            f"pictures of {fewest.superclass if fewest else 'any class'}, the class with the fewest, were rated",
         ),
         (
             "ratings of a picture",
@@ -198,68 +230,36 @@ def _volume_checks(found: CueEvidence, rules: GateRules) -> Iterator[Check]:
     ]
     for name, value, bound, words in numbers:
         outcome: Outcome = "PASS" if value >= bound else "INSUFFICIENT"
-        remedy = "" if outcome == "PASS" else f"{bound} are asked for: collect more (`study top-up`)"
-        yield Check(
-            f"{kind}: enough {name}", outcome, float(value), float(bound), f"{value:g} {words}", remedy
-        )
-    outcome = "PASS" if found.n_images and found.n_under_two == 0 else "INSUFFICIENT"
-    detail = f"{found.n_under_two} pictures have fewer than {volume.min_ratings} ratings"
+        said = words if name == "pictures" else f"{value:g} {words}"
+        remedy = "" if outcome == "PASS" else MORE if found.n_images else COLLECT
+        yield Check(f"{kind}: enough {name}", outcome, float(value), bound, said, remedy)
+    name, least = f"{kind}: every picture was seen twice", volume.min_ratings
+    if not found.n_images:
+        yield undecided(name, 0, "no picture has a rating that counts", most=True)
+        return
+    few = found.n_under_two
+    detail = f"{few} of {found.n_images} rated pictures have fewer than {least} ratings"
+    advice = f"{MORE}, or leave these pictures out"
     yield Check(
-        f"{kind}: every picture was seen twice",
-        outcome,
-        float(found.n_under_two),
-        0.0,
-        detail,
-        "" if outcome == "PASS" else "collect more (`study top-up`), or leave these pictures out",
+        name, "INSUFFICIENT" if few else "PASS", float(few), 0, detail, advice if few else "", most=True
     )
 
 
-def set_checks(
-    cues: Sequence[CueRecord], sources: Sequence[SourceRecord], rules: GateRules
-) -> Iterator[Check]:
-    """Yield the checks on the set itself: duplicates, one size, licences."""
-    pixels = Counter(cue.pixel_sha256 for cue in cues)
-    n_double = sum(n - 1 for n in pixels.values())
-    yield decide(
-        "set: no picture twice",
-        float(n_double),
-        rules.integrity.max_duplicates,
-        f"{n_double} pictures have the pixels of another",
-        "leave one of each out",
-        most=True,
+def rated_of(found: CueEvidence) -> str:
+    """Return how many of the pictures that would go out were rated, in words."""
+    return f"{found.n_images} of {found.n_cues} pictures were rated"
+
+
+def unseen_check(found: CueEvidence) -> Check:
+    """Return the check that every picture was rated: for rules that ask for no review, so that somebody looked."""
+    unseen = found.n_cues - found.n_images
+    name, detail = (
+        f"{found.cue_kind}: somebody looked at every picture",
+        f"{rated_of(found)}, and none was reviewed",
     )
-    sizes: dict[tuple[int | None, int | None], int] = defaultdict(int)
-    for cue in cues:
-        sizes[cue.width, cue.height] += 1
-    yield decide(
-        "set: one size",
-        float(len(sizes)) if sizes else None,
-        1,
-        ", ".join(f"{n} of {w} x {h} px" for (w, h), n in sorted(sizes.items(), key=str)) or "no pictures",
-        "make the set from one run",
-        most=True,
-    )
-    if rules.integrity.require_license:
-        yield _license_check(cues, sources)
-
-
-def _license_check(cues: Sequence[CueRecord], sources: Sequence[SourceRecord]) -> Check:
-    by_id = {source.source_id: source for source in sources}
-    parents = sorted({parent for cue in cues for parent in cue.parent_source_ids})
-    unknown = [p for p in parents if p not in by_id or by_id[p].license_spdx in {"", "NOASSERTION"}]
-    return decide(
-        "set: every photograph has a licence",
-        float(len(unknown)) if parents else None,
-        0,
-        f"{len(unknown)} of {len(parents)} photographs have none on record",
-        "add license_spdx to the provenance CSV and ingest again, or set require_license = false and say so",
-        most=True,
-    )
-
-
-def number(value: float | None) -> str:
-    """Return a number for a sentence."""
-    return "unknown" if value is None else f"{value:.4f}"
+    advice = f"{MORE}, or have the pictures reviewed"
+    outcome: Outcome = "INSUFFICIENT" if unseen else "PASS"
+    return Check(name, outcome, float(unseen), 0, detail, advice if unseen else "", most=True)
 
 
 def percent(level: float) -> str:

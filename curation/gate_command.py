@@ -21,7 +21,9 @@ SIMULATED = "SIMULATED: the answers were made by a program; they say nothing abo
 )
 @click.option("--review", metavar="NAME", help="The review campaign, where there are several.")
 @click.option("--study", metavar="NAME", help="The study campaign, where there are several.")
-@click.option("--simulated", is_flag=True, help="Mark the answers as made by a program, everywhere.")
+@click.option(
+    "--simulated", is_flag=True, help="Call the answers made by a program, where they are not marked as such."
+)
 @click.option("--html", metavar="FILE", help="Write the report as one page with pictures, too.")
 @click.option(
     "--format", "form", default="text", show_default=True, type=click.Choice(["text", "json", "md"])
@@ -40,7 +42,8 @@ def gate(
 ) -> None:
     """Decide whether the accepted cues of a manifest may go out: exit code 0 PASS, 3 FAIL, 4 INSUFFICIENT.
 
-    INSUFFICIENT means that the data can't decide yet; what is missing is named.
+    INSUFFICIENT means that the data can't decide yet; what is missing is named. A study is a sample: pictures that
+    no participant rated may go out if reviewers accepted them and every class was sampled; how many, is said.
     """
     from importlib.metadata import version
 
@@ -74,19 +77,24 @@ def gate(
 
 def gate_text(report: GateReport, left_out: dict[str, int], *, markdown: bool = False) -> str:
     """Return the verdict, then every check with its number, its bound and, where it does not pass, a remedy."""
+    from curation.gate import rated_line
+
     lines = [SIMULATED, ""] if report.simulated else []
     counts = {outcome: sum(1 for check in report.checks if check.outcome == outcome) for outcome in _MARKS}
     said = ", ".join(f"{n} {outcome}" for outcome, n in counts.items() if n)
     lines += [f"**{report.outcome}** ({said})" if markdown else f"{report.outcome}  ({said})", ""]
+    if report.evidence:
+        lines += [rated_line(report), ""]
     if left_out:
         lines += ["not going out: " + ", ".join(f"{n} {why}" for why, n in left_out.items()), ""]
     if markdown:
-        lines += ["| check | outcome | found | remedy |", "|---|---|---|---|"]
-        lines += [f"| {c.name} | {c.outcome} | {c.detail} | {c.remedy} |" for c in report.checks]
+        lines += ["| check | outcome | found | asked | remedy |", "|---|---|---|---|---|"]
+        lines += [f"| {c.name} | {c.outcome} | {c.detail} | {c.asked} | {c.remedy} |" for c in report.checks]
     else:
         width = max(len(check.name) for check in report.checks)
         for check in report.checks:
-            lines.append(f"{_MARKS[check.outcome]} {check.name:<{width}}  {check.detail}")
+            asked = f" (asked: {check.asked})" if check.asked else ""
+            lines.append(f"{_MARKS[check.outcome]} {check.name:<{width}}  {check.detail}{asked}")
             if check.remedy:
                 lines.append(f"  {'':<{width}}  -> {check.remedy}")
     tables = [(evidence.cue_kind, evidence.sensitivity) for evidence in report.evidence]

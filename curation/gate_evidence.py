@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from curation.agreement import fleiss_kappa
 from curation.agreement_summary import AgreementSummary, summarise_agreement
+from curation.gate_people import RaterEvidence, TimeEvidence, rater_evidence, time_evidence
 from curation.rating_records import ResponseRecord
 from curation.ratings import Ratings, make_ratings
 from curation.screening import ExclusionRules, Flag, counted, is_right, screen
@@ -56,6 +57,7 @@ class CueEvidence:
 
     `agreement` and the bounds are None where no responses count. `sensitivity` holds kappa with everybody, after all
     exclusions, and with each rule alone; `leave_one_out` the least and the greatest kappa without one participant.
+    `n_cues` counts the pictures that would go out, `n_images` those of them with an answer that counts.
     """
 
     cue_kind: str
@@ -65,6 +67,7 @@ class CueEvidence:
     classes: tuple[ClassEvidence, ...]
     items: tuple[ItemEvidence, ...]
     confusion: dict[str, dict[str, int]]
+    n_cues: int
     n_images: int
     n_participants: int
     n_stale: int
@@ -73,14 +76,15 @@ class CueEvidence:
     leave_one_out: tuple[float, float] | None
     sensitivity: dict[str, float | None]
     flags: tuple[Flag, ...]
-    median_rt_ms: float | None
+    times: TimeEvidence | None
+    raters: tuple[RaterEvidence, ...]
 
     def to_json(self) -> dict[str, Any]:
         """Return the numbers as plain JSON types."""
         plain = {
             name: value
             for name, value in vars(self).items()
-            if name not in {"agreement", "classes", "items", "flags"}
+            if name not in {"agreement", "classes", "items", "flags", "times", "raters"}
         }
         return {
             **plain,
@@ -88,6 +92,8 @@ class CueEvidence:
             "agreement": self.agreement.to_json() if self.agreement else None,
             "classes": [vars(row) for row in self.classes],
             "items": [vars(row) for row in self.items],
+            "times": asdict(self.times) if self.times else None,
+            "raters": [vars(row) for row in self.raters],
         }
 
 
@@ -118,14 +124,16 @@ def cue_evidence(
     accuracy, bound = _accuracy(used, ratings, data.rules.level)
     grids = {record.sha256: record.grid for record in everything}
     items = _items(used, grids)
+    cues = [cue for cue in data.cues if cue.cue_kind == cue_kind]
     return CueEvidence(
         cue_kind=cue_kind,
         agreement=summary,
         accuracy=accuracy,
         accuracy_lower_bound=bound,
-        classes=_classes(used, summary, {cue.superclass for cue in data.cues if cue.cue_kind == cue_kind}),
+        classes=_classes(used, summary, {cue.superclass for cue in cues}),
         items=items,
         confusion=_confusion(used),
+        n_cues=len(cues),
         n_images=len(items),
         n_participants=len({row.rater for row in used}),
         n_stale=sum(1 for record in everything if record.stale and record.answer is not None),
@@ -134,9 +142,8 @@ def cue_evidence(
         leave_one_out=_leave_one_out(ratings),
         sensitivity=_sensitivity(usable, flags, categories, data.exclusions),
         flags=flags,
-        median_rt_ms=float(np.median(times))
-        if (times := [r.rt_ms for r in used if r.rt_ms is not None])
-        else None,
+        times=time_evidence(used),
+        raters=rater_evidence(used),
     )
 
 

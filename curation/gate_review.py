@@ -9,13 +9,15 @@ import numpy as np
 
 from curation.agreement import ac1
 from curation.agreement_errors import interval
-from curation.gate_checks import Check, decide, number, percent
+from curation.gate_checks import Check, decide, percent, undecided
 from curation.gate_rules import GateRules, Review
 from curation.rating_records import AdjudicationRecord, VerdictRecord
 from curation.ratings import IntArray, make_ratings
 from curation.shares import binomial_lower_bound
 from curation.standings import UNSEEN, standings
 from data_manifests.records import CueRecord
+
+OVERLAP = "assign more overlap (`review assign`)"
 
 
 def review_checks(
@@ -46,7 +48,7 @@ def review_checks(
         double,
         rules.review.min_double_share,
         f"{n_double} of {len(shipped)} pictures were judged by two reviewers or more",
-        "assign more overlap (`review assign`)",
+        OVERLAP,
     )
     yield _double_agreement(verdicts, rules.review, rules.level)
     if rules.review.min_known_bad:
@@ -54,30 +56,32 @@ def review_checks(
 
 
 def _double_agreement(verdicts: Sequence[VerdictRecord], review: Review, level: float) -> Check:
-    rows = _first_verdicts(verdicts)
+    rows = first_verdicts(verdicts)
     per_item = Counter(row.sha256 for row in rows)
     doubles = [row for row in rows if per_item[row.sha256] >= 2]
-    name, advice = (
-        "review: reviewers agree",
-        "talk the guideline over with the reviewers, and look at the splits",
-    )
+    name, bound = "review: reviewers agree", review.min_ac1_lower_bound
     if not doubles:
-        return Check(
-            name, "INSUFFICIENT", None, review.min_ac1_lower_bound, "no picture was judged twice", advice
-        )
+        return undecided(name, bound, "no picture was judged twice", OVERLAP)
     ratings = make_ratings(
         [row.sha256 for row in doubles],
         [row.rater for row in doubles],
         [row.answer for row in doubles],
         ["accept", "reject", "unsure"],
     )
-    value = ac1(ratings.counts).value
+    value = ac1(ratings.counts)
     lower = ac1_lower_bound(ratings.counts, level)
+    if value.value is None or lower is None:
+        return undecided(name, bound, f"AC1 can't be estimated ({value.status.replace('_', ' ')})", OVERLAP)
     detail = (
-        f"AC1 {number(value)}, at least {number(lower)} with {percent(level)} confidence, on "
+        f"AC1 {value.value:.4f}, at least {lower:.4f} with {percent(level)} confidence, on "
         f"{len(per_item)} pictures of which {sum(1 for n in per_item.values() if n >= 2)} were judged twice"
     )
-    return decide(name, lower, review.min_ac1_lower_bound, detail, advice)
+    advice = (
+        OVERLAP
+        if value.value >= bound
+        else "talk the guideline over with the reviewers, and look at the splits"
+    )
+    return decide(name, lower, bound, detail, advice)
 
 
 def ac1_lower_bound(counts: IntArray, level: float) -> float | None:
@@ -107,14 +111,13 @@ def ac1_lower_bound(counts: IntArray, level: float) -> float | None:
 def _known_bad(verdicts: Sequence[VerdictRecord], review: Review, level: float) -> Check:
     planted = [row for row in verdicts if row.role == "known_bad" and row.answer is not None]
     found = sum(1 for row in planted if row.answer == "reject")
-    recall = found / len(planted) if planted else None
     name = "review: planted defects are found"
     if len(planted) < review.min_known_bad:
         detail = f"{len(planted)} planted defects were shown, {review.min_known_bad} are asked for"
         return Check(
             name,
             "INSUFFICIENT",
-            recall,
+            found / len(planted) if planted else None,
             review.min_known_bad_recall,
             detail,
             "`review import --known-bad DIR`",
@@ -122,14 +125,15 @@ def _known_bad(verdicts: Sequence[VerdictRecord], review: Review, level: float) 
     lower = binomial_lower_bound(found, len(planted), level)
     return decide(
         name,
-        recall,
+        found / len(planted),
         review.min_known_bad_recall,
         f"{found} of {len(planted)} were rejected (at least {lower:.2f} with {percent(level)} confidence)",
         "show the reviewers what they let pass, and have their pictures judged again",
     )
 
 
-def _first_verdicts(verdicts: Sequence[VerdictRecord]) -> list[VerdictRecord]:
+def first_verdicts(verdicts: Sequence[VerdictRecord]) -> list[VerdictRecord]:
+    """Return the verdicts that count for agreement: first ones on main pictures as they are now."""
     return [
         row
         for row in verdicts

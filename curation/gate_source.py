@@ -52,6 +52,7 @@ def read_gate_source(
     ----------
     manifest : the cues.jsonl of a run; sources.jsonl is beside it
     review, study : names of campaigns; by default the only one of its kind
+    simulated : call the answers made by a program, where none is marked as such
 
     Raises
     ------

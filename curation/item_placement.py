@@ -60,7 +60,7 @@ def place_items(
     ProblemsError
         If the database knows a picture under another class.
     """
-    ids = _item_ids(session, items)
+    ids = store_items(session, items)
     query = (
         select(CampaignItem.item_id, CampaignItem.retired_at, Item.lineage)
         .join(Item, Item.id == CampaignItem.item_id)
@@ -82,7 +82,14 @@ def place_items(
     return Placement(fresh, [item_id for item_id in wanted if item_id in before], retired, n_absent)
 
 
-def _item_ids(session: Session, items: Sequence[NewItem]) -> list[int]:
+def store_items(session: Session, items: Sequence[NewItem]) -> list[int]:
+    """Return the ids of pictures, in order; the same picture is one item in all campaigns, wherever its file is now.
+
+    Raises
+    ------
+    ProblemsError
+        If the database knows a picture under another class.
+    """
     known = _known_items(session, items)
     missing = [item for item in items if (item.cue_kind, item.sha256) not in known]
     problems = [

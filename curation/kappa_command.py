@@ -7,18 +7,26 @@ from typing import TYPE_CHECKING
 
 import click
 
+from curation.gate_command import SIMULATED
+
 if TYPE_CHECKING:
     from curation.agreement import Estimator
     from curation.agreement_summary import AgreementSummary
+    from curation.kappa_source import CampaignRatings, Choice
 
 
 @click.command(
-    epilog="Example: cuebench kappa trials.csv --item imagename --rater subj --label object_response --missing na"
+    epilog="Example: cuebench kappa --db study.db --campaign people --cue-kind shape, or cuebench kappa trials.csv "
+    "--item imagename --rater subj --label object_response --missing na"
 )
-@click.argument("ratings")
-@click.option("--item", required=True, metavar="COL", help="The column that names what was rated.")
-@click.option("--rater", required=True, metavar="COL", help="The column that names who rated.")
-@click.option("--label", required=True, metavar="COL", help="The column with the category that was chosen.")
+@click.argument("ratings", required=False)
+@click.option("--db", metavar="URL", help="A database in place of RATINGS.")
+@click.option("--campaign", metavar="NAME", help="The review or study of --db, where there are several.")
+@click.option("--cue-kind", type=click.Choice(["shape", "texture"]), help="Cues of this kind only.")
+@click.option("--all-raters", is_flag=True, help="Count raters whom the rules of exclusion leave out, too.")
+@click.option("--item", metavar="COL", help="The column that names what was rated; default: sha256.")
+@click.option("--rater", metavar="COL", help="The column that names who rated; default: rater.")
+@click.option("--label", metavar="COL", help="The column with the category that was chosen; default: answer.")
 @click.option(
     "--missing",
     multiple=True,
@@ -42,27 +50,91 @@ if TYPE_CHECKING:
     "--format", "form", default="text", show_default=True, type=click.Choice(["text", "json", "md"])
 )
 def kappa(
-    ratings: str,
-    item: str,
-    rater: str,
-    label: str,
+    ratings: str | None,
+    db: str | None,
+    campaign: str | None,
+    cue_kind: str | None,
+    all_raters: bool,
+    item: str | None,
+    rater: str | None,
+    label: str | None,
     missing: tuple[str, ...],
     categories: str | None,
     estimator: Estimator,
     level: float,
     form: str,
 ) -> None:
-    """Report the agreement in RATINGS, a CSV with one row a rating."""
+    """Report the agreement in RATINGS, a table with one row a rating, or of a campaign.
+
+    RATINGS is a table that was exported (.csv, .json, .jsonl, .parquet), or any CSV whose columns are named. Of a
+    campaign and of an exported table first answers count, each cue kind by itself, without the raters whom the rules
+    of exclusion leave out.
+    """
     from curation.agreement_summary import summarise_agreement
     from curation.ratings_table import read_ratings
 
     offered = [name.strip() for name in categories.split(",")] if categories else None
-    table = read_ratings(ratings, item=item, rater=rater, label=label, missing=missing, categories=offered)
-    summary = summarise_agreement(table, estimator, level)
+    named = any((item, rater, label))
+    columns = (item or "sha256", rater or "rater", label or "answer")
+    _check_usage(ratings, db, campaign)
+    if ratings is not None and named and ratings.lower().endswith(".csv"):
+        if cue_kind or all_raters:
+            raise click.UsageError(
+                "--cue-kind and --all-raters need --db, or a table without --item, --rater, --label"
+            )
+        names = dict(zip(("item", "rater", "label"), columns, strict=True))
+        table = read_ratings(ratings, **names, missing=missing, categories=offered)
+        summary = summarise_agreement(table, estimator, level)
+        click.echo(_one(summary, form))
+        return
+    from curation.kappa_source import Choice
+
+    found = _read(ratings, db, campaign, Choice(cue_kind, all_raters, columns, missing, offered))
+    summaries = {
+        kind: summarise_agreement(table, estimator, level) for kind, table in found.by_cue_kind.items()
+    }
+    click.echo(_campaign_text(found, summaries, form))
+
+
+def _check_usage(ratings: str | None, db: str | None, campaign: str | None) -> None:
+    if (ratings is None) == (db is None):
+        raise click.UsageError("expected either RATINGS, or --db and the campaign")
+    if campaign is not None and db is None:
+        raise click.UsageError("--campaign needs --db")
+
+
+def _read(ratings: str | None, db: str | None, campaign: str | None, choice: Choice) -> CampaignRatings:
+    from curation.database import open_store
+    from curation.kappa_source import read_campaign, read_long_table
+
+    if ratings is not None:
+        return read_long_table(ratings, choice)
+    store = open_store(db or "", create=False)
+    try:
+        return read_campaign(store, campaign, choice)
+    finally:
+        store.close()
+
+
+def _one(summary: AgreementSummary, form: str) -> str:
     if form == "json":
-        click.echo(json.dumps(summary.to_json(), indent=2))
-    else:
-        click.echo(agreement_text(summary, markdown=form == "md"))
+        return json.dumps(summary.to_json(), indent=2)
+    return agreement_text(summary, markdown=form == "md")
+
+
+def _campaign_text(found: CampaignRatings, summaries: dict[str, AgreementSummary], form: str) -> str:
+    """Return the agreement by cue kind; as JSON one object, by cue kind only where there are several."""
+    if form == "json":
+        head = {"campaign": found.campaign, "simulated": found.simulated, "excluded": list(found.excluded)}
+        objects = {kind: {"cue_kind": kind, **summary.to_json()} for kind, summary in summaries.items()}
+        body = next(iter(objects.values())) if len(objects) == 1 else {"by_cue_kind": objects}
+        return json.dumps({**head, **body}, indent=2)
+    excluded = ", ".join(found.excluded) or "nobody"
+    parts = [SIMULATED] if found.simulated else []
+    parts.append(f"{found.kind} {found.campaign}; left out by the rules of exclusion: {excluded}")
+    for kind, summary in summaries.items():
+        parts.append(f"{'## ' if form == 'md' else ''}{kind} cues\n\n{_one(summary, form)}")
+    return "\n\n".join(parts)
 
 
 def agreement_text(summary: AgreementSummary, *, markdown: bool = False) -> str:

@@ -57,7 +57,7 @@ from curation.release_tables import (
     metadata_name,
     metadata_rows,
 )
-from curation.release_versions import check_version, compare_cues
+from curation.release_versions import checked_version, compare_cues
 from curation.report_page import render_report_page
 from data_manifests import storage
 from data_manifests.errors import CuebenchError, ProblemsError
@@ -67,9 +67,9 @@ from data_manifests.records import CueRecord
 
 @dataclass(frozen=True)
 class ReleaseRequest:
-    """What the release manager decides: the version, its day, and what goes along."""
+    """What the release manager decides: the version (by default what changed decides), its day, and what goes along."""
 
-    version: str
+    version: str | None
     date: str
     about: About
     code: str
@@ -106,19 +106,15 @@ def prepare_release(
     Raises
     ------
     CuebenchError
-        If the version raises less than what changed since the previous one.
+        If the version raises less than what changed since the previous one, or is not said of the first one.
     """
     withdrawn = previous.content.withdrawn if previous else ()
     original = _without_withdrawn(source.data, withdrawn)
     n_withdrawn = len(source.data.cues) - len(original.cues)
-    data = anonymise(original, request.version, keep_notes=request.keep_notes)
-    lines: Sequence[str] = ("First version.",)
-    if previous:
-        differences = compare_cues(previous.content.data.cues, data.cues, withdrawn)
-        check_version(request.version, previous.content.meta.version, differences)
-        lines = [f"{row.text[0].upper()}{row.text[1:]}." for row in differences] or ["No picture changed."]
+    version, lines = _version_and_changes(original, request, previous)
+    data = anonymise(original, version, keep_notes=request.keep_notes)
     meta = ReleaseMeta(
-        version=request.version,
+        version=version,
         date=request.date,
         simulated=data.simulated,
         code=request.code,
@@ -129,11 +125,26 @@ def prepare_release(
         previous=previous.release_id if previous else None,
         changes=(
             *(previous.content.meta.changes if previous else ()),
-            Change(version=request.version, date=request.date, lines=tuple(lines)),
+            Change(version=version, date=request.date, lines=tuple(lines)),
         ),
     )
     pictures = {picture_name(cue): storage.join(run, cue.file_name or "") for cue in original.cues}
     return ReleaseContent(meta, data, withdrawn, _shipped_recipe(run), pictures)
+
+
+def _version_and_changes(
+    data: GateInput, request: ReleaseRequest, previous: Previous | None
+) -> tuple[str, Sequence[str]]:
+    """Return the version of a release, and what its changelog says."""
+    if previous is None:
+        if request.version is None:
+            raise CuebenchError("a first release needs a --version, such as 1.0.0; a later one --previous")
+        return request.version, ["First version."]
+    before = previous.content
+    differences = compare_cues(before.data.cues, data.cues, {row.cue_id for row in before.withdrawn})
+    version = checked_version(request.version, before.meta.version, differences)
+    lines = [f"{row.text[0].upper()}{row.text[1:]}." for row in differences]
+    return version, lines or ["No picture changed."]
 
 
 def _without_withdrawn(data: GateInput, withdrawn: Iterable[Withdrawn]) -> GateInput:

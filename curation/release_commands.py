@@ -15,7 +15,12 @@ if TYPE_CHECKING:
 
 N_LISTED = 10
 
-_version = click.option("--version", "number", required=True, metavar="X.Y.Z", help="A semantic version.")
+_version = click.option(
+    "--version",
+    "number",
+    metavar="X.Y.Z",
+    help="A semantic version; default: the first one after the release before that raises what has to be raised.",
+)
 _out = click.option("--out", required=True, metavar="DIR", help="The folder of the new release.")
 _date = click.option("--date", metavar="YYYY-MM-DD", help="The day of the release; default: today, in UTC.")
 _tar = click.option("--tar", metavar="FILE", help="Write the release as one reproducible tar, too.")
@@ -40,7 +45,9 @@ _form = click.option(
 @click.option(
     "--about", metavar="FILE", help="A TOML file with what the cards say of people, consent, funding."
 )
-@click.option("--simulated", is_flag=True, help="Mark the answers as made by a program, everywhere.")
+@click.option(
+    "--simulated", is_flag=True, help="Call the answers made by a program, where they are not marked."
+)
 @click.option("--keep-notes", is_flag=True, help="Ship what reviewers and participants wrote.")
 @click.option(
     "--allow-derived", is_flag=True, help="Ship cues of photographs that can't be passed on themselves."
@@ -56,7 +63,7 @@ def release(
     /,
     db: str,
     run: str,
-    number: str,
+    number: str | None,
     out: str,
     date: str | None,
     rules: str,
@@ -72,6 +79,9 @@ def release(
 
     Otherwise nothing is written, the checks that hold it back are named, and the exit code is that of `gate`: 3 where
     one fails, 4 where one can't be decided.
+
+    What changed since --previous decides the version: MAJOR for other classes, other pixels or pictures gone, MINOR
+    for more pictures, PATCH for the rest. A first release needs --version.
     """
     from curation.database import open_store
     from curation.gate import run_gate
@@ -106,12 +116,15 @@ def release(
 
 
 @click.command(
-    epilog="Example: cuebench takedown cues-1.0.0 --source 3f2a... --reason 'asked for by the author' "
-    "--version 1.0.1 --out cues-1.0.1"
+    epilog="Example: cuebench takedown cues-1.0.0 --source 3f2a90c1 --reason 'asked for by the author' --out cues-next"
 )
 @click.argument("old", metavar="RELEASE")
-@click.option("--source", "sources", multiple=True, metavar="ID", help="A source id; repeat it for more.")
-@click.option("--cue", "cues", multiple=True, metavar="ID", help="A cue id; repeat it for more.")
+@click.option(
+    "--source", "sources", multiple=True, metavar="ID", help="A source id, or how it begins; may be repeated."
+)
+@click.option(
+    "--cue", "cues", multiple=True, metavar="ID", help="A cue id, or how it begins; may be repeated."
+)
 @click.option("--reason", required=True, metavar="TEXT", help="Why; it is published.")
 @_version
 @_out
@@ -124,7 +137,7 @@ def takedown(
     sources: tuple[str, ...],
     cues: tuple[str, ...],
     reason: str,
-    number: str,
+    number: str | None,
     out: str,
     date: str | None,
     tar: str | None,
@@ -134,7 +147,8 @@ def takedown(
     """Write the version after RELEASE without photographs or cues, and without all that was made from them.
 
     withdrawn.jsonl keeps their hashes. The gate decides anew on what is left, and its verdict is in the new version;
-    whatever it is, the new version is written, for what has to go must not wait.
+    whatever it is, the new version is written, for what has to go must not wait. It is a PATCH, or MAJOR where a
+    class loses its last picture: leave --version out, and it is the right one.
     """
     from curation.gate import run_gate
     from curation.release_content import read_release
@@ -260,13 +274,13 @@ def _code() -> str:
     return version("cuebench")
 
 
-def _checked_version(number: str) -> str:
+def _checked_version(number: str | None) -> str | None:
     import re
 
     from curation.release_content import VERSION_PATTERN
     from data_manifests.errors import CuebenchError
 
-    if not re.fullmatch(VERSION_PATTERN, number):
+    if number is not None and not re.fullmatch(VERSION_PATTERN, number):
         raise CuebenchError(
             f"--version {number}: expected three numbers without leading zeros, such as 1.0.0"
         )

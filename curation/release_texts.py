@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from curation.gate import GateReport
+from curation.gate_checks import percent
 from curation.gate_evidence import CueEvidence
 from curation.release_content import LICENSES, ReleaseContent
 
@@ -139,7 +140,7 @@ def agreement_line(evidence: CueEvidence) -> str:
     if summary is None or summary.kappa.value is None:
         return f"{evidence.cue_kind}: Fleiss' kappa can't be estimated."
     interval = (
-        f" ({summary.ci.level:.0%} interval {summary.ci.lower:.4f} to {summary.ci.upper:.4f})"
+        f" ({percent(summary.ci.level)} interval {summary.ci.lower:.4f} to {summary.ci.upper:.4f})"
         if summary.ci
         else ""
     )

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from curation.release_content import Withdrawn
 from data_manifests.errors import CuebenchError
 from data_manifests.records import CueRecord
 
@@ -25,24 +24,23 @@ class Difference:
 
 
 def compare_cues(
-    before: Iterable[CueRecord], after: Iterable[CueRecord], withdrawn: Iterable[Withdrawn]
+    before: Iterable[CueRecord], after: Iterable[CueRecord], withdrawn: Collection[str | None]
 ) -> list[Difference]:
-    """Return what changed between two versions, gravest first.
+    """Return what changed between two versions, gravest first. `withdrawn` are the ids of cues with a tombstone.
 
     MAJOR: the classes, what a class means, what a picture is called or shows, or a picture gone without a tombstone:
     scores of models on the two versions do not compare. MINOR: more pictures. PATCH: withdrawn pictures, and all else.
     """
     old, new = {cue.cue_id: cue for cue in before}, {cue.cue_id: cue for cue in after}
-    tombstones = {row.cue_id for row in withdrawn if row.what == "cue"}
     found = [
         *_class_differences(list(old.values()), list(new.values())),
         *_picture_differences(old, new),
     ]
     gone = old.keys() - new.keys()
     counts: list[tuple[Bump, int, str]] = [
-        ("major", len(gone - tombstones), "gone without a tombstone"),
+        ("major", len(gone.difference(withdrawn)), "gone without a tombstone"),
         ("minor", len(new.keys() - old.keys()), "added"),
-        ("patch", len(gone & tombstones), "withdrawn"),
+        ("patch", len(gone.intersection(withdrawn)), "withdrawn"),
     ]
     found += [Difference(bump, f"{_pictures(n)} {what}") for bump, n, what in counts if n]
     return sorted(found, key=lambda difference: _PLACES[difference.bump])
@@ -100,22 +98,25 @@ def next_version(version: str, bump: Bump) -> str:
     return ".".join(map(str, (*numbers[:place], numbers[place] + 1, *[0] * (2 - place))))
 
 
-def check_version(version: str, previous: str, differences: Iterable[Difference]) -> None:
-    """Check that a version raises what the changes since the previous one have to raise.
+def checked_version(version: str | None, previous: str, differences: Iterable[Difference]) -> str:
+    """Return a version that raises what the changes since the previous one have to raise, the first one by default.
 
     Raises
     ------
     CuebenchError
-        If it does not.
+        If the version that is asked for does not.
     """
     listed = list(differences)
     bump = needed_bump(listed)
     least = next_version(previous, bump)
+    if version is None:
+        return least
     if _numbers(version) < _numbers(least):
         why = "; ".join(row.text for row in listed if row.bump == bump) or "no picture changed"
         raise CuebenchError(
             f"--version {version}: what changed since {previous} needs a {bump} version, {least} or later ({why})"
         )
+    return version
 
 
 def _numbers(version: str) -> tuple[int, ...]:

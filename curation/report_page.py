@@ -7,8 +7,9 @@ from typing import Any
 
 from jinja2 import Environment, StrictUndefined
 
-from curation.gate import GateInput, GateReport
+from curation.gate import GateInput, GateReport, rated_line
 from curation.gate_evidence import CueEvidence, ItemEvidence
+from curation.gate_people import TimeEvidence
 from data_manifests import storage
 from data_manifests.records import CueRecord
 from data_manifests.storage import write_bytes
@@ -44,6 +45,7 @@ def render_report_page(data: GateInput, report: GateReport, folder: str) -> str:
             for outcome in ("PASS", "FAIL", "INSUFFICIENT")
         },
         n_cues=len(data.cues),
+        rated=rated_line(report),
         hashes=report.input_hashes,
     )
 
@@ -66,6 +68,7 @@ def _kind(
         "summary": summary,
         "bound": bound,
         "scale": _scale(evidence, bound, published, conflict),
+        "times": None if evidence.times is None else _times(evidence.times),
         "lowest": [_lowest(item, cues, folder) for item in lowest if (item.agreement or 0) < 1],
         "answers": [name for name in names if name in answers]
         + [name for name in answers if name not in names],
@@ -94,6 +97,27 @@ def _scale(
         if value is not None:
             rows.append({"label": label, "value": value, "lower": None, "upper": None, "own": False})
     return [{**row, "bound": bound} for row in rows]
+
+
+def _times(times: TimeEvidence) -> dict[str, Any]:
+    """Return the bars of the histogram, in percent of the tallest, with their labels in s."""
+    step, most = times.step_ms / 1000, max(times.counts)
+    last = len(times.counts) - 1
+    return {
+        "quartiles": [value / 1000 for value in times.quartiles_ms],
+        "bars": [
+            {
+                "percent": round(100 * n / most, 1),
+                "n": n,
+                "label": f"{step * place:g} s and more"
+                if place == last
+                else f"{step * place:g} to {step * (place + 1):g} s",
+            }
+            for place, n in enumerate(times.counts)
+        ],
+        "middle": f"{step * (last + 1) / 2:g}",
+        "last": f"{step * last:g}",
+    }
 
 
 def _lowest(item: ItemEvidence, cues: dict[str, CueRecord], folder: str) -> dict[str, Any]:

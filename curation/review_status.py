@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from curation.campaigns import find_campaign
 from curation.database import Store
-from curation.review_votes import STATES, Asked, Reviewed, read_asked, read_reviewed
+from curation.review_votes import PICTURE_OUTCOMES, Asked, Reviewed, read_asked, read_reviewed
 from curation.status_tables import ClassStatus, ReviewerStatus, ReviewStatus
 from curation.tables import (
     Assignment,
@@ -60,9 +60,9 @@ def review_status(store: Store, slug: str) -> ReviewStatus:
 
 
 def _states(pictures: Iterable[Reviewed]) -> dict[str, int]:
-    """Count pictures by state; a retired one that nobody judged is no loss, and is not counted."""
-    counted = Counter(p.state for p in pictures if p.votes or not p.is_retired)
-    return {state: counted[state] for state in STATES}
+    """Count pictures by what came of them; a retired one that nobody judged is no loss, and is not counted."""
+    counted = Counter(p.outcome for p in pictures if p.votes or not p.is_retired)
+    return {outcome: counted[outcome] for outcome in PICTURE_OUTCOMES}
 
 
 def _class_rows(pictures: Iterable[Reviewed]) -> list[ClassStatus]:
@@ -80,6 +80,7 @@ def _class_rows(pictures: Iterable[Reviewed]) -> list[ClassStatus]:
                 n_judged=sum(bool(picture.votes) for picture in live),
                 n_judged_twice=sum(len(picture.votes) > 1 for picture in live),
                 n_accepted=sum(picture.outcome == "accepted" for picture in live),
+                n_adjudicated=sum(picture.adjudication is not None for picture in live),
                 states=_states(members),
             )
         )
@@ -132,6 +133,7 @@ def _reviewer_row(name: str, rows: Sequence[_Showing]) -> ReviewerStatus:
         (first[row.item_id], row.answer) for row in answered if row.role == "repeat" and row.item_id in first
     ]
     bad = [row for row in answered if row.role == "known_bad"]
+    n_repeat_answers = sum(row.role == "repeat" for row in answered)
     return ReviewerStatus(
         reviewer=name,
         n_assigned=len(live),
@@ -140,6 +142,7 @@ def _reviewer_row(name: str, rows: Sequence[_Showing]) -> ReviewerStatus:
             sorted(Counter(row.answer for row in answered if row.answer and row.role == "main").items())
         ),
         n_stale=sum(row.is_retired and row.answer is not None for row in rows),
+        n_repeat_answers=n_repeat_answers,
         n_repeats=len(pairs),
         n_same=sum(one == other for one, other in pairs),
         n_known_bad=len(bad),

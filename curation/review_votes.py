@@ -16,8 +16,8 @@ from curation.database import Store
 from curation.tables import Adjudication, Assignment, Campaign, CampaignItem, CurrentAnswer, Item, Slot
 from data_manifests.jsonl import canonical_json
 
-# In the order of a table for people. `adjudicated` holds either decision.
-STATES = ("undecided", "accepted", "rejected", "unsure", "split", "adjudicated", "stale")
+# In the order of a table for people.
+PICTURE_OUTCOMES = ("undecided", "accepted", "rejected", "unsure", "split", "stale")
 OUTCOMES = {"accept": "accepted", "reject": "rejected", "unsure": "unsure"}
 
 
@@ -77,7 +77,7 @@ class Reviewed:
 
     @property
     def state(self) -> str:
-        """One of `STATES`."""
+        """`adjudicated` where somebody decided, whatever the decision; otherwise the outcome."""
         if self.is_retired:
             return "stale"
         if self.adjudication is not None:
@@ -86,7 +86,7 @@ class Reviewed:
 
     @property
     def outcome(self) -> str:
-        """The state, with `adjudicated` resolved into what was decided."""
+        """One of `PICTURE_OUTCOMES`: the state, with `adjudicated` resolved into what was decided."""
         if self.adjudication is not None and not self.is_retired:
             return OUTCOMES[self.adjudication.answer]
         return self.state

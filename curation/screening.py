@@ -26,9 +26,9 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class ExclusionRules(Settings):
-    """The thresholds; `data_manifests/exclusions/default.toml` explains each. None switches a rule off.
+    """The thresholds; `data_manifests/exclusions/default.toml` explains each.
 
-    Shares lie in [0, 1], times are in ms.
+    None switches a rule off (in TOML, which has none: `false`). Shares lie in [0, 1], times are in ms.
     """
 
     catch_min_failed: Annotated[int, Field(ge=1)] | None = 2

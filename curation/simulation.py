@@ -61,9 +61,7 @@ def _verdict(task: Task, role: str) -> ClientEvent:
 
 def _event(task: Task, answer: str, rt_ms: int, reasons: tuple[str, ...] = ()) -> ClientEvent:
     name = str(uuid.uuid4())
-    return ClientEvent(
-        name, task.assignment, "answer", answer, reasons, rt_ms=rt_ms, flags=(SIMULATED_FLAG,)
-    )
+    return ClientEvent(name, task.assignment, "answer", answer, reasons, rt_ms=rt_ms, flags=(SIMULATED_FLAG,))
 
 
 def _record(store: Store, rater_id: int, events: Iterable[ClientEvent]) -> None:

@@ -51,6 +51,8 @@ class SnapshotTable:
 def take_snapshot(store: Store, slug: str, *, freeze: bool = False) -> SnapshotTable:
     """Take a snapshot of a campaign (and let it take no more answers, with `freeze`) and return its table.
 
+    Where the latest one has the same last event and the same table, that one is returned: nothing happened since.
+
     Raises
     ------
     ProblemsError
@@ -67,18 +69,25 @@ def take_snapshot(store: Store, slug: str, *, freeze: bool = False) -> SnapshotT
         last = session.scalar(select(func.max(Event.id))) or 0
         rows = read_rows(session, campaign, last)
         digest = hashlib.sha256(dump_records(rows)).hexdigest()
-        snapshot = Snapshot(
-            campaign_id=campaign.id,
-            taken_at=utc_now(),
-            last_event_pk=last,
-            table_sha256=digest,
-            n_rows=len(rows),
-        )
-        session.add(snapshot)
+        snapshot = _latest(session, campaign)
+        if snapshot is None or (snapshot.last_event_pk, snapshot.table_sha256) != (last, digest):
+            snapshot = Snapshot(
+                campaign_id=campaign.id,
+                taken_at=utc_now(),
+                last_event_pk=last,
+                table_sha256=digest,
+                n_rows=len(rows),
+            )
+            session.add(snapshot)
         if freeze:
             campaign.state = "frozen"
         session.flush()
         return SnapshotTable(snapshot.id, slug, campaign.kind, snapshot.taken_at, last, digest, tuple(rows))
+
+
+def _latest(session: Session, campaign: Campaign) -> Snapshot | None:
+    query = select(Snapshot).where(Snapshot.campaign_id == campaign.id).order_by(Snapshot.id.desc()).limit(1)
+    return session.scalar(query)
 
 
 def read_snapshot(store: Store, snapshot_id: int) -> SnapshotTable:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from curation.review_votes import STATES
+from curation.review_votes import PICTURE_OUTCOMES
 
 
 @dataclass(frozen=True)
 class ClassStatus:
-    """The pictures of one class: how many of them are in which state (see `curation.review_votes.STATES`).
+    """The pictures of one class: what came of how many (see `curation.review_votes.PICTURE_OUTCOMES`).
 
-    `n_accepted` holds those accepted by adjudication too; `n_judged` have a verdict, `n_judged_twice` several.
-    `n_items` leaves out the stale ones.
+    A picture that was adjudicated counts by the decision, and in `n_adjudicated`; `n_judged` have a verdict,
+    `n_judged_twice` several. `n_items` leaves out the stale ones.
     """
 
     cue_kind: str
@@ -22,6 +22,7 @@ class ClassStatus:
     n_judged: int
     n_judged_twice: int
     n_accepted: int
+    n_adjudicated: int
     states: dict[str, int]
 
 
@@ -29,8 +30,9 @@ class ClassStatus:
 class ReviewerStatus:
     """What one reviewer did, on pictures that still count.
 
-    `answers` counts their verdicts; `n_stale` verdicts are on pictures that were made again. Of `n_repeats` pairs
-    of first and second verdict `n_same` are alike; of `n_known_bad` known-bad pictures they rejected `n_caught`.
+    `n_answered` is the sum of `answers` (first verdicts), `n_repeat_answers` and `n_known_bad`; `n_stale` verdicts
+    are on pictures that were made again. Of `n_repeats` pairs of first and second verdict `n_same` are alike; of
+    `n_known_bad` known-bad pictures they rejected `n_caught`.
     """
 
     reviewer: str
@@ -38,6 +40,7 @@ class ReviewerStatus:
     n_answered: int
     answers: dict[str, int]
     n_stale: int
+    n_repeat_answers: int
     n_repeats: int
     n_same: int
     n_known_bad: int
@@ -74,7 +77,7 @@ class ReviewStatus:
                           *self._closing_lines()])  # fmt: skip
 
     def _class_lines(self) -> list[str]:
-        head = ("kind", "class", "items", "judged", "twice", *STATES)
+        head = ("kind", "class", "items", "judged", "twice", *PICTURE_OUTCOMES, "of which adjudicated")
         rows = [
             (
                 c.cue_kind,
@@ -82,7 +85,8 @@ class ReviewStatus:
                 c.n_items,
                 c.n_judged,
                 c.n_judged_twice,
-                *(c.states[s] for s in STATES),
+                *(c.states[outcome] for outcome in PICTURE_OUTCOMES),
+                c.n_adjudicated,
             )
             for c in self.classes
         ]
@@ -97,6 +101,7 @@ class ReviewStatus:
             "accept",
             "reject",
             "unsure",
+            "repeats",
             "stale",
             "same again",
             "bad caught",
@@ -107,6 +112,7 @@ class ReviewStatus:
                 r.n_answered,
                 r.n_assigned,
                 *(r.answers.get(answer, 0) for answer in ("accept", "reject", "unsure")),
+                r.n_repeat_answers,
                 r.n_stale,
                 f"{r.n_same}/{r.n_repeats}",
                 f"{r.n_caught}/{r.n_known_bad}",

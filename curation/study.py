@@ -7,6 +7,7 @@ on where they were. The functions that a page calls are all here; planning and t
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from dataclasses import dataclass
 
@@ -38,8 +39,9 @@ from curation.study_record import (
     protocol_of,
     read_trials,
 )
-from curation.study_staff import expire_leases, withdraw
+from curation.study_staff import expire_leases
 from curation.study_top_up import top_up
+from curation.study_withdrawal import withdraw
 from curation.tables import Assignment, Campaign, CampaignItem, CurrentAnswer, Event, Rater, Slot
 from curation.work_queue import Progress, Task
 from data_manifests.errors import CuebenchError
@@ -81,8 +83,12 @@ def invite(store: Store, slug: str, n: int, base_url: str) -> list[tuple[str, st
     Raises
     ------
     CuebenchError
-        If there is no such study, or it takes no more answers.
+        If there is no such study, it takes no more answers, or the URL is none that a browser opens.
     """
+    if not re.fullmatch(r"https?://[^/\s?#]+[^\s?#]*", base_url):
+        raise CuebenchError(
+            f"base URL {base_url}: expected http://... or https://..., where the app is reached"
+        )
     with store.write() as session:
         campaign = find_campaign(session, slug, "study")
         if campaign.state not in {"draft", "open"}:

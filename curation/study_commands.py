@@ -1,4 +1,4 @@
-"""The verb `study`: plan, invite, status, screen, withdraw, top-up."""
+"""The verb `study`: protocol, plan, invite, status, screen, withdraw, top-up."""
 
 from __future__ import annotations
 
@@ -43,6 +43,15 @@ def study() -> None:
     """Plan and run a forced-choice study: participants say what each cue shows."""
 
 
+@study.command(epilog="Example: cuebench study protocol pilot > mine.toml")
+@click.argument("name", metavar="NAME|FILE")
+def protocol(name: str) -> None:
+    """Print the protocol NAME with every key written out: to read it, or to make one of your own."""
+    from curation.protocol import read_protocol
+
+    click.echo(read_protocol(name).to_toml(), nl=False)
+
+
 @study.command(
     epilog="Example: cuebench study plan fall --cues run --protocol pilot --review cues-1 --db study.db"
 )
@@ -57,7 +66,7 @@ def study() -> None:
     default="default",
     show_default=True,
     metavar="NAME|FILE",
-    help="default, precision, coverage, pilot, crew, or a .toml file.",
+    help="default, precision, coverage, pilot, crew, demo, or a .toml file.",
 )
 @click.option("--review", metavar="SLUG", help="Show only cues that this review accepted.")
 @click.option(
@@ -84,9 +93,9 @@ def plan(
     from curation.protocol import read_protocol
     from curation.study import plan_study
 
-    protocol = read_protocol(protocol_name)
+    chosen = read_protocol(protocol_name)
     store = open_store(db, create=review is None)
-    _say(plan_study(store, slug, cues, protocol, seed=seed, review=review, catch_url=catch), form)
+    _say(plan_study(store, slug, cues, chosen, seed=seed, review=review, catch_url=catch), form)
     click.echo(f"next: cuebench study invite {slug} --n N --base-url URL --db {db}", err=True)
 
 
@@ -100,12 +109,21 @@ def plan(
 def invite(slug: str, n: int, base_url: str, db: str) -> None:
     """Make participants and print a CSV of their code and link; each link is shown this once."""
     from curation.study import invite as make_invitations
+    from curation.study_places import places
 
-    links = make_invitations(_open(db), slug, n, base_url)
+    store = _open(db)
+    links = make_invitations(store, slug, n, base_url)
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(["code", "link"])
     writer.writerows(links)
     click.echo("keep the links: they are not stored, and can't be shown again", err=True)
+    found = places(store, slug)
+    if found.n_invited > found.n_invitations:
+        click.echo(
+            f"{found.n_invited} people are invited now, {found.n_invitations} are planned for {found.n_places} places: "
+            "who comes late finds the study full",
+            err=True,
+        )
 
 
 @study.command(epilog="Example: cuebench study status fall --db study.db")
@@ -147,14 +165,25 @@ def screen(slug: str, rules: str | None, db: str, form: str) -> None:
 @study.command(epilog="Example: cuebench study withdraw 7K3QXW2M --reason 'by mail, 3 May' --db study.db")
 @click.argument("code")
 @click.option("--reason", default="", help="Kept with the withdrawal; no names.")
-@click.confirmation_option(prompt="Remove all answers of this participant for good?")
+@click.option("--yes", is_flag=True, help="Don't ask.")
 @DATABASE
-def withdraw(code: str, reason: str, db: str) -> None:
-    """Remove the answers of the participant with this CODE, at their wish; their place is free again."""
-    from curation.study import withdraw as remove
+def withdraw(code: str, reason: str, yes: bool, db: str) -> None:
+    """Remove the answers of the participant with this CODE, at their wish; their place is free again.
 
-    n_redacted = remove(_open(db), code, reason)
-    click.echo(f"{code}: withdrawn, {n_redacted} events redacted")
+    An invitation that nobody has used ends in the same way.
+    """
+    from curation.study_withdrawal import who_withdraws
+    from curation.study_withdrawal import withdraw as remove
+
+    store = _open(db)
+    who = who_withdraws(store, code)
+    if who.withdrawn_at is not None:
+        click.echo(f"{who.code}: already withdrawn, at {who.withdrawn_at}; nothing is left to remove")
+        return
+    if not yes:
+        click.confirm(f"Remove all answers of {who.to_text()} for good?", abort=True)
+    n_redacted = remove(store, code, reason)
+    click.echo(f"{who.code}: withdrawn, {n_redacted} events redacted")
 
 
 @study.command("top-up", epilog="Example: cuebench study top-up fall --db study.db")
@@ -168,9 +197,7 @@ def top_up(slug: str, ratings: int | None, db: str) -> None:
 
     store = _open(db)
     expire_leases(store, slug)
-    added = add_slots(store, slug, ratings)
-    lacking = ", ".join(f"{n} {kind}" for kind, n in added.n_lacking.items())
-    click.echo(f"{added.n_slots} places added; images below {added.n_wanted} ratings: {lacking}")
+    click.echo(add_slots(store, slug, ratings).to_text())
 
 
 study.add_command(study_export)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -18,6 +17,7 @@ from curation.review_votes import accepted_hashes
 from curation.study_blocks import Block, plan_blocks
 from curation.study_design import CueDesign, Picture, deal
 from curation.study_pictures import StudyPictures, gather_pictures
+from curation.study_places import n_to_invite
 from curation.tables import Campaign, CampaignItem, Item, Slot
 from data_manifests.errors import CuebenchError
 from data_manifests.jsonl import canonical_json
@@ -183,6 +183,7 @@ def _summary(
             f"{n} participants can't certify kappa to better than about +-.1, however many images they see; "
             "spread the images over more people"
         )
+    said += _missing_repeats(protocol, rows)
     n_ratings: dict[str, tuple[int, int]] = {}
     for kind, design in designs.items():
         counts = design.counts.values()
@@ -192,9 +193,21 @@ def _summary(
         protocol=protocol.name,
         protocol_sha256=protocol.sha256,
         n_participants=n,
-        n_invitations=math.ceil(n / (1 - protocol.over_recruit_share)),
+        n_invitations=n_to_invite(n, protocol.over_recruit_share),
         n_images={kind: len(design.pictures) for kind, design in designs.items()},
         n_ratings=n_ratings,
         n_trials=sum(t.role != "practice" for block in rows[0] for t in block.trials),
         notes=tuple(said),
     )
+
+
+def _missing_repeats(protocol: StudyProtocol, rows: Sequence[Sequence[Block]]) -> list[str]:
+    """Return a note where participants see fewer pictures again than the protocol asks for."""
+    n_again = [sum(t.role == "repeat" for block in row for t in block.trials) for row in rows]
+    if min(n_again) >= protocol.n_repeats:
+        return []
+    told = f"{min(n_again)} to {max(n_again)}" if min(n_again) < max(n_again) else str(n_again[0])
+    return [
+        f"n_repeats: {protocol.n_repeats} asked for, a participant gets {told}: a picture of the first third "
+        "of a block comes again in the last third, and with few trials a third has no more"
+    ]

@@ -1,4 +1,4 @@
-"""The staff's side of a study: status, leases, screening, and participants who withdraw."""
+"""The staff's side of a study: status, leases and screening."""
 
 from __future__ import annotations
 
@@ -8,91 +8,29 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
 
-from sqlalchemy import Select, delete, func, select, update
+from sqlalchemy import Select, delete, select
 from sqlalchemy.orm import Session
 
 from curation.campaigns import find_campaign
 from curation.database import Store, utc_now
 from curation.rating_records import ResponseRecord
 from curation.screening import ExclusionRules, Flag, counted, screen
-from curation.study_leases import expire_slots, free
-from curation.study_record import DECLINED, Marks, n_check_failures, protocol_of, read_responses
+from curation.study_leases import expire_slots
+from curation.study_record import CHECK_PASSED, DECLINED, Marks, n_check_failures, protocol_of, read_responses
 from curation.tables import (
     Campaign,
     CampaignItem,
-    ClientSession,
-    CurrentAnswer,
-    Event,
-    EventReason,
     Item,
     QcFlag,
     Rater,
     Slot,
-    Withdrawal,
 )
-from data_manifests.errors import CuebenchError
 
 
 def expire_leases(store: Store, slug: str, now: str | None = None) -> int:
     """Free the slots of participants who stayed away for longer than the protocol allows; return how many."""
     with store.write() as session:
         return expire_slots(session, find_campaign(session, slug, "study"), now or utc_now())
-
-
-def withdraw(store: Store, rater_code: str, reason: str = "") -> int:
-    """Remove what a rater said, at their wish; return how many events were redacted.
-
-    Their rows stay, without answers, notes, times and browsers, so that the record shows that something was
-    removed; the slot is free again unless the study takes no more answers. Withdrawing again is harmless.
-
-    Raises
-    ------
-    CuebenchError
-        If there is no such rater.
-    """
-    with store.write() as session:
-        rater = session.scalar(
-            select(Rater).where(Rater.public_code == rater_code.strip().upper()).with_for_update()
-        )
-        if rater is None:
-            raise CuebenchError(f"rater {rater_code}: no such code; it has 8 letters and digits")
-        known = session.get(Withdrawal, rater.id)
-        if known is not None:
-            return known.n_redacted
-        mine = select(Event.id).where(Event.rater_id == rater.id)
-        n_redacted = session.scalar(select(func.count()).select_from(mine.subquery())) or 0
-        # The triggers of the database let answers go only once the withdrawal is on record.
-        row = Withdrawal(rater_id=rater.id, withdrawn_at=utc_now(), reason=reason, n_redacted=n_redacted)
-        session.add(row)
-        session.flush()
-        session.execute(delete(CurrentAnswer).where(CurrentAnswer.event_pk.in_(mine)))
-        session.execute(delete(EventReason).where(EventReason.event_pk.in_(mine)))
-        blank = {"answer": None, "note": "", "confidence": None, "rt_ms": None, "load_ms": None}
-        session.execute(
-            update(Event).where(Event.rater_id == rater.id).values(**blank, client_utc=None, flags="")
-        )
-        session.execute(
-            update(ClientSession)
-            .where(ClientSession.rater_id == rater.id)
-            .values(user_agent="", viewport="", device_pixel_ratio="", closed_reason="withdrawn")
-        )
-        rater.state = "withdrawn"
-        _leave_slots(session, rater)
-        return n_redacted
-
-
-def _leave_slots(session: Session, rater: Rater) -> None:
-    """Free the slot of a study that is open; of a review, let nobody wait for the rest of the verdicts."""
-    query = (
-        select(Slot, Campaign)
-        .join(Campaign, Campaign.id == Slot.campaign_id)
-        .where(Slot.rater_id == rater.id)
-    )
-    for slot, campaign in session.execute(query).all():
-        if campaign.kind == "study" and campaign.state == "open":
-            free(slot)
-        else:
-            slot.state, slot.lease_until = "expired", None
 
 
 @dataclass(frozen=True)
@@ -132,7 +70,7 @@ class StudyStatus:
         for kind, counts in self.images.items():
             lines.append(
                 f"{kind}: {counts.n_images} images with {counts.fewest} to {counts.most} ratings (median "
-                f"{counts.median:g}), {counts.n_below} below {self.min_ratings_per_image}"
+                f"{counts.median:g}), {counts.n_below} below {self.min_ratings_per_image}, before any screening"
             )
         return "\n".join(lines)
 
@@ -190,12 +128,18 @@ def _planned_images(session: Session, campaign: Campaign) -> list[tuple[str, str
 
 
 def _participants(session: Session, campaign: Campaign) -> dict[str, int]:
-    """Return how many participants are in each state; who declined is not counted as expired."""
+    """Return how many participants are in each state; `expired` are those only who stayed away."""
     raters = session.scalars(select(Rater).where(Rater.campaign_id == campaign.id).order_by(Rater.id))
-    states = Counter(
-        "declined" if Marks(session, rater, campaign).has(DECLINED) else rater.state for rater in raters
-    )
-    return dict(sorted(states.items()))
+    return dict(sorted(Counter(_participant_state(session, rater, campaign) for rater in raters).items()))
+
+
+def _participant_state(session: Session, rater: Rater, campaign: Campaign) -> str:
+    marks = Marks(session, rater, campaign)
+    if marks.has(DECLINED):
+        return "declined"
+    if rater.state == "expired" and marks.n_check_failures and not marks.has(CHECK_PASSED):
+        return "failed check"
+    return rater.state
 
 
 def _counts(session: Session, query: Select[str]) -> dict[str, int]:
@@ -204,7 +148,10 @@ def _counts(session: Session, query: Select[str]) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class ScreenSummary:
-    """What the screening found: every flag, and the ratings per image that are left."""
+    """What the screening found: every flag, and the ratings per image that are left.
+
+    `n_raters` are those with trials and those who failed the check and never got any.
+    """
 
     slug: str
     rules_sha256: str
@@ -258,7 +205,8 @@ def screen_study(store: Store, slug: str, rules: ExclusionRules | None = None) -
         campaign = find_campaign(session, slug, "study")
         protocol = protocol_of(campaign)
         rules = rules or protocol.exclusions
-        flags = screen(responses, n_check_failures(session, campaign), rules)
+        failures = n_check_failures(session, campaign)
+        flags = screen(responses, failures, rules)
         if rules == protocol.exclusions:
             _store_flags(session, campaign, flags, rules)
         planned = _planned_images(session, campaign)
@@ -267,7 +215,7 @@ def screen_study(store: Store, slug: str, rules: ExclusionRules | None = None) -
         slug=slug,
         rules_sha256=rules.sha256,
         is_registered=rules == protocol.exclusions,
-        n_raters=len({row.rater for row in responses}),
+        n_raters=len({row.rater for row in responses} | set(failures)),
         n_counted=len(kept),
         flags=tuple(flags),
         images=image_counts(planned, kept, protocol.min_ratings_per_image),

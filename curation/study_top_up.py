@@ -25,11 +25,28 @@ from data_manifests.records import CueKind
 
 @dataclass(frozen=True)
 class TopUpSummary:
-    """What a top-up added; `n_lacking` images (per cue kind) were below the wanted number of ratings."""
+    """What a top-up added.
+
+    `n_below` images (per cue kind) have fewer ratings that count, by those who are through, than the wanted number;
+    of them `n_lacking` would, even once the places that were open or taken before are answered.
+    """
 
     n_slots: int
     n_wanted: int
+    n_below: dict[str, int]
     n_lacking: dict[str, int]
+
+    def to_text(self) -> str:
+        """Return lines for people."""
+        now, then = (
+            ", ".join(f"{n} {kind}" for kind, n in counts.items())
+            for counts in (self.n_below, self.n_lacking)
+        )
+        return (
+            f"{self.n_slots} {'place' if self.n_slots == 1 else 'places'} added\n"
+            f"images below {self.n_wanted} ratings, after screening: {now}\n"
+            f"expected after the places that were open or taken: {then}"
+        )
 
 
 def top_up(store: Store, slug: str, n_ratings: int | None = None) -> TopUpSummary:
@@ -57,17 +74,21 @@ def top_up(store: Store, slug: str, n_ratings: int | None = None) -> TopUpSummar
         failures = n_check_failures(session, campaign)
         flagged = {flag.rater for flag in screen(responses, failures, protocol.exclusions)}
         under_way, planned = _slots_under_way(session, campaign)
-        planned.update(
-            (row.cue_kind, row.sha256) for row in counted(responses, flagged | under_way, protocol.exclusions)
-        )
+        kept = counted(responses, flagged | under_way, protocol.exclusions)
+        given: Counter[tuple[str, str]] = Counter((row.cue_kind, row.sha256) for row in kept)
+        planned.update(given)
         main = _pictures(session, campaign, protocol, "main")
-        lacking: dict[str, int] = {
-            k: sum(planned[k, p.key] < wanted for p in group) for k, group in main.items()
-        }
+        below, lacking = (_count_below(main, counts, wanted) for counts in (given, planned))
         rows = _new_rows(session, campaign, protocol, main, planned, wanted)
         if rows:
             add_slots(session, campaign, rows, item_ids(session, campaign))
-    return TopUpSummary(len(rows), wanted, lacking)
+    return TopUpSummary(len(rows), wanted, below, lacking)
+
+
+def _count_below(
+    main: Mapping[CueKind, Sequence[Picture]], counts: Mapping[tuple[str, str], int], wanted: int
+) -> dict[str, int]:
+    return {k: sum(counts.get((k, p.key), 0) < wanted for p in group) for k, group in main.items()}
 
 
 def _slots_under_way(session: Session, campaign: Campaign) -> tuple[set[str], Counter[tuple[str, str]]]:

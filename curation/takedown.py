@@ -7,19 +7,25 @@ from dataclasses import dataclass, replace
 
 from curation.gate import GateInput
 from curation.release_content import Change, ReleaseContent, Withdrawn
-from curation.release_versions import check_version, compare_cues
+from curation.release_versions import checked_version, compare_cues
 from data_manifests.errors import CuebenchError, ProblemsError
 from data_manifests.records import CueRecord, SourceRecord
+
+MIN_ID = 8
 
 
 @dataclass(frozen=True)
 class Takedown:
-    """What is to go, and why. `sources` are source ids, `cues` are cue ids."""
+    """What is to go, and why. `sources` are source ids, `cues` are cue ids, or how these begin (8 signs at least).
+
+    Without a `version` it is the first one that raises what has to be raised: PATCH, or MAJOR where a class loses its
+    last picture.
+    """
 
     sources: tuple[str, ...]
     cues: tuple[str, ...]
     reason: str
-    version: str
+    version: str | None
     date: str
 
 
@@ -45,7 +51,7 @@ def take_down(content: ReleaseContent, request: Takedown, *, release_id: str, co
         raise CuebenchError("nothing to take down: name photographs with --source or cues with --cue")
     if not request.reason.strip():
         raise CuebenchError("--reason: expected why it is taken down; the tombstone says it")
-    _check_known(content, request)
+    request = _with_whole_ids(content, request)
     gone = [
         cue
         for cue in content.data.cues
@@ -55,13 +61,14 @@ def take_down(content: ReleaseContent, request: Takedown, *, release_id: str, co
     if not data.cues:
         raise CuebenchError("no cue would be left: withdraw the whole release instead")
     asked = [source for source in content.data.sources if source.source_id in request.sources]
-    withdrawn = (*content.withdrawn, *_tombstones(asked, gone, request))
-    differences = compare_cues(content.data.cues, data.cues, withdrawn)
-    check_version(request.version, content.meta.version, differences)
+    gone_ids = {row.cue_id for row in content.withdrawn} | {cue.cue_id for cue in gone}
+    differences = compare_cues(content.data.cues, data.cues, gone_ids)
+    version = checked_version(request.version, content.meta.version, differences)
+    withdrawn = (*content.withdrawn, *_tombstones(asked, gone, request, version))
     lines = [f"{row.text[0].upper()}{row.text[1:]}: {request.reason}" for row in differences]
-    change = Change(version=request.version, date=request.date, lines=tuple(lines))
+    change = Change(version=version, date=request.date, lines=tuple(lines))
     update = {
-        "version": request.version,
+        "version": version,
         "date": request.date,
         "code": code,
         "previous": release_id,
@@ -70,15 +77,27 @@ def take_down(content: ReleaseContent, request: Takedown, *, release_id: str, co
     return replace(content, meta=content.meta.model_copy(update=update), data=data, withdrawn=withdrawn)
 
 
-def _check_known(content: ReleaseContent, request: Takedown) -> None:
+def _with_whole_ids(content: ReleaseContent, request: Takedown) -> Takedown:
+    """Return the request with every id in full."""
     parents = {parent for cue in content.data.cues for parent in cue.parent_source_ids}
     cues = {cue.cue_id for cue in content.data.cues}
-    problems = [
-        f"--source {name}: no cue was made from it" for name in request.sources if name not in parents
-    ]
-    problems += [f"--cue {name}: no such cue" for name in request.cues if name not in cues]
+    found: dict[str, list[str]] = {"source": [], "cue": []}
+    problems = []
+    for what, names, known, none in (
+        ("source", request.sources, parents, "no cue was made from it"),
+        ("cue", request.cues, cues, "no such cue"),
+    ):
+        for name in names:
+            alike = [name] if name in known else sorted(id_ for id_ in known if id_.startswith(name))
+            if len(name) < MIN_ID or not alike:
+                short = f"; expected an id, or its first {MIN_ID} signs or more" if len(name) < MIN_ID else ""
+                problems.append(f"--{what} {name}: {none}{short}")
+            elif len(alike) > 1:
+                problems.append(f"--{what} {name}: {len(alike)} ids begin like this; say more of it")
+            found[what] += alike
     if problems:
         raise ProblemsError(f"{content.meta.label} does not have what is to be taken down", problems)
+    return replace(request, sources=tuple(found["source"]), cues=tuple(found["cue"]))
 
 
 def _without(data: GateInput, gone: Sequence[CueRecord], sources: Iterable[str]) -> GateInput:
@@ -97,7 +116,7 @@ def _without(data: GateInput, gone: Sequence[CueRecord], sources: Iterable[str])
 
 
 def _tombstones(
-    sources: Iterable[SourceRecord], cues: Iterable[CueRecord], request: Takedown
+    sources: Iterable[SourceRecord], cues: Iterable[CueRecord], request: Takedown, version: str
 ) -> Iterable[Withdrawn]:
     for source in {source.source_id: source for source in sources}.values():
         yield Withdrawn(
@@ -106,7 +125,7 @@ def _tombstones(
             pixel_sha256=source.pixel_sha256,
             reason=request.reason,
             date=request.date,
-            version=request.version,
+            version=version,
         )
     for cue in cues:
         yield Withdrawn(
@@ -117,5 +136,5 @@ def _tombstones(
             parent_source_ids=cue.parent_source_ids,
             reason=request.reason,
             date=request.date,
-            version=request.version,
+            version=version,
         )

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from data_manifests.errors import ProblemsError
 from data_manifests.shipped import nearest
 
 
 class Settings(BaseModel):
-    """Settings: immutable, without unknown keys."""
+    """Settings: immutable, without unknown keys. `false` means None where that is allowed: TOML has no word for it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _switch_off(cls, content: object) -> object:
+        if not isinstance(content, dict):
+            return content
+        optional = {
+            name for name, field in cls.model_fields.items() if type(None) in get_args(field.annotation)
+        }
+        return {key: None if value is False and key in optional else value for key, value in content.items()}
 
 
 S = TypeVar("S", bound=BaseModel)
@@ -38,7 +48,11 @@ def _problems(model: type[BaseModel], error: ValidationError) -> Iterator[str]:
     for item in error.errors():
         place = ".".join(map(str, item["loc"]))
         if item["type"] == "extra_forbidden":
-            yield f"{place}: unknown key{nearest(str(item['loc'][-1]), _known_keys(model, item['loc'][:-1]))}"
+            known = _known_keys(model, item["loc"][:-1])
+            hint = nearest(str(item["loc"][-1]), known) or (
+                f"; known are: {', '.join(known)}" if known else ""
+            )
+            yield f"{place}: unknown key{hint}"
         elif not place:
             yield item["msg"].removeprefix("Value error, ")
         else:
@@ -50,7 +64,10 @@ def _known_keys(model: type[BaseModel], place: tuple[int | str, ...]) -> list[st
     for key in place:
         field = model.model_fields.get(str(key))
         annotation = field.annotation if field else None
-        if not (isinstance(annotation, type) and issubclass(annotation, BaseModel)):
+        inner = [
+            a for a in (annotation, *get_args(annotation)) if isinstance(a, type) and issubclass(a, BaseModel)
+        ]
+        if not inner:
             return []
-        model = annotation
+        model = inner[0]
     return sorted(model.model_fields)

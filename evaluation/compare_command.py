@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from evaluation.scores import ScoreTable
 
 DEFAULT_SCORES = ("shape_sensitivity", "texture_sensitivity", "shape_preference")
 
@@ -63,7 +67,7 @@ def compare(
     from evaluation.scores import read_scores
 
     table = read_scores(scores_csv)
-    chosen = scores or tuple(name for name in DEFAULT_SCORES if name in table.columns)
+    chosen = scores or _default_scores(table)
     found = compare_models(table, x, chosen, baseline=baseline, seed=seed, n_resamples=resamples)
     if form == "json":
         click.echo(json.dumps(found.to_json(), indent=2))
@@ -78,3 +82,19 @@ def compare(
     if html is not None:
         storage.write_bytes(html, render_compare_page(table, found, x, chosen).encode())
         click.echo(f"wrote {html}", err=True)
+
+
+def _default_scores(table: ScoreTable) -> tuple[str, ...]:
+    """Return those of the usual scores that a table has, and say which it has not."""
+    from data_manifests.errors import CuebenchError
+
+    found = tuple(name for name in DEFAULT_SCORES if name in table.columns)
+    absent = [name for name in DEFAULT_SCORES if name not in table.columns]
+    if not found:
+        raise CuebenchError(
+            f"{table.where}: no score to compare: looked for {', '.join(absent)} and found none; the columns with "
+            f"numbers are {', '.join(table.columns) or 'none'}; name one with --score"
+        )
+    if absent:
+        click.echo(f"comparing {', '.join(found)}; not in the table: {', '.join(absent)}", err=True)
+    return found

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from sqlalchemy import func, select
 
 from curation.answers import Ack, ClientEvent, record_events
-from curation.campaigns import NewItem, add_items, create_campaign, new_code, new_public_id
+from curation.campaigns import NewItem, create_campaign, new_code, new_public_id
 from curation.database import Store, utc_now
+from curation.item_placement import place_items
 from curation.tables import Assignment, Campaign, CurrentAnswer, Event, MaskCandidate, Rater
 
 CHOICES = ("cat", "dog", "none")
@@ -85,7 +86,7 @@ def small_campaign(
             )
             for number in range(n_items)
         ]
-        item_ids = add_items(session, campaign, items)
+        item_ids = place_items(session, campaign, items).new
         rater = Rater(
             public_code=new_code(),
             role="participant" if kind == "study" else "reviewer",

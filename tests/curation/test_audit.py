@@ -15,6 +15,7 @@ from curation.audit import audit
 from curation.audit_checks import CHECKS, known_checks
 from curation.audit_files import find_files
 from curation.audit_report import AuditReport
+from curation.audit_text import to_text
 from data_manifests.errors import CuebenchError
 from data_manifests.jsonl import read_records, write_records
 from data_manifests.records import CueKind, CueRecord, SourceRecord
@@ -415,6 +416,33 @@ def test_a_folder_with_a_manifest_of_photographs_gets_their_licences(tree: Path)
     report = audit_of(tree)
     assert report.licences.by_license == {"CC0-1.0": 1, "NONE": 1}
     assert found_by(report) == {"licence_gap": ("../photos/zebra.png: no licence",)}
+
+
+def test_a_release_is_audited_with_its_manifests(run: Path, tmp_path: Path) -> None:
+    here = copy_of(run, tmp_path)
+    (here / "manifests").mkdir()
+    for name in ("cues.jsonl", "sources.jsonl"):
+        (here / name).rename(here / "manifests" / name)
+    report = audit_of(here, taxonomy=str(run.parent / "taxonomy.toml"))
+    assert report.n_files == report.n_readable == 9
+    assert report.licences.by_license == {"CC0-1.0": 6}
+    assert {file.grid for file in report.files if file.cue_kind == "texture"} == {4, 16}
+    assert report.not_run == ()
+    assert audit_of(here / "manifests" / "cues.jsonl").licences.by_license == {"CC0-1.0": 6}
+
+
+def test_checks_that_could_not_run_are_named_with_what_is_missing(tree: Path) -> None:
+    report = audit_of(tree)
+    assert report.clean
+    assert [row.checks for row in report.not_run] == [("changed",), ("licence_gap",), ("reassembly",)]
+    text = to_text(report)
+    assert "clean: no defect found, but 3 checks could not run" in text
+    assert "  licence_gap: missing is a sources.jsonl with the licences of the photographs" in text
+    assert "- changed: missing is a cues.jsonl that names the files" in to_text(report, markdown=True)
+    fewer = audit(find_files(str(tree)), read_recipe("refined-bias"), ignored=["changed", "licence_gap"])
+    assert [row.checks for row in fewer.not_run] == [("reassembly",)]
+    put(tree / "shape" / "clock" / "copy.png", draw_outline(0))
+    assert "checks that could not run:\n  changed: missing" in to_text(audit_of(tree))
 
 
 def test_failed_attempts_of_a_run_are_counted_and_are_no_files(run: Path, tmp_path: Path) -> None:

@@ -7,11 +7,13 @@ import pytest
 from click.testing import CliRunner, Result
 from sqlalchemy import func, select
 
+from annotation_app.commands import annotate
 from curation.campaigns import find_campaign
 from curation.database import Store, open_store
 from curation.demo_command import REVIEWERS, YOU, demo
 from curation.rating_records import is_simulated
 from curation.review import assign, import_review
+from curation.review_commands import review_group
 from curation.simulation import simulate_review
 from curation.snapshots import take_snapshot
 from curation.tables import Assignment, CurrentAnswer, Rater
@@ -66,6 +68,24 @@ def test_cues_wait_for_the_person_who_tries_it(ran: tuple[Path, Result]) -> None
         )
         assert session.scalar(query.where(*mine)) == 15
     store.close()
+
+
+def test_the_last_lines_say_where_the_review_is_and_how_to_see_how_far_it_is(
+    ran: tuple[Path, Result],
+) -> None:
+    out, result = ran
+    last = result.stdout.partition("Review the cues yourself, in the review `yours`:\n")[2]
+    assert last.splitlines() == [
+        f"  cuebench annotate --db {out}/study.db",
+        f"  then open http://127.0.0.1:{port_of_annotate()}/?reviewer=you",
+        f"  cuebench review status yours --db {out}/study.db    # how far you are",
+    ]
+    status = CliRunner().invoke(review_group, ["status", "yours", "--db", str(out / "study.db")])
+    assert status.stdout.startswith("review yours: open\n")
+
+
+def port_of_annotate() -> int:
+    return int(next(p.to_info_dict()["default"] for p in annotate.params if p.name == "port"))
 
 
 def test_every_command_that_the_demo_prints_is_there(ran: tuple[Path, Result]) -> None:

@@ -425,6 +425,16 @@ def test_an_exported_study_becomes_the_same_study_elsewhere(
     other.close()
 
 
+def test_responses_to_a_picture_that_is_known_as_another_class_are_refused(record: Store) -> None:
+    campaign = small_campaign(record, "study")
+    rows = [row for row in take_snapshot(record, campaign.slug).rows if isinstance(row, ResponseRecord)]
+    changed = [row.model_copy(update={"superclass": "dog"}) for row in rows]
+    with pytest.raises(
+        ProblemsError, match=r"cues/0\.png: known as cat, here it is dog; a picture has one class"
+    ):
+        import_responses(record, "elsewhere", changed)
+
+
 def test_a_study_planned_here_is_not_added_to(record: Store) -> None:
     campaign = small_campaign(record, "study")
     rows = [row for row in take_snapshot(record, campaign.slug).rows if isinstance(row, ResponseRecord)]
@@ -477,7 +487,7 @@ def test_a_review_goes_out_and_comes_back_by_command(small: tuple[str, str, str]
     with pytest.raises(CuebenchError, match="there is already a file; choose another name"):
         run(review_export, "--db", db, slug, "--out", out)
     told = json.loads(run(review_export, "--db", db, slug, "--out", out, "--force", "--format", "json"))
-    assert (told["file"], told["n_rows"], told["n_answers"], told["snapshot"]) == (out, 3, 1, 2)
+    assert (told["file"], told["n_rows"], told["n_answers"], told["snapshot"]) == (out, 3, 1, 1)
     assert run(review_import_verdicts, "--db", db, slug, out) == (
         f"{slug}: 3 rows: 0 new answers, 1 known, 0 kept out (another answer stands), 2 without an answer\n"
     )

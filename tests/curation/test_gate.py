@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -7,9 +8,11 @@ import numpy as np
 import pytest
 
 from curation.gate import GateInput, GateReport, overall, run_gate
-from curation.gate_checks import Check, needed_kappa, pass_probability
+from curation.gate_checks import Check
 from curation.gate_command import gate_text
 from curation.gate_evidence import cue_evidence
+from curation.gate_people import time_evidence
+from curation.gate_power import needed_kappa, pass_probability, power_line
 from curation.gate_review import ac1_lower_bound, review_checks
 from curation.gate_rules import GateRules, read_gate_rules
 from curation.gate_source import select_cues
@@ -312,6 +315,107 @@ def test_text_and_page_say_everywhere_that_answers_were_simulated(passing: GateI
     assert "http" not in page
 
 
+def test_one_marked_answer_makes_all_of_it_simulated_and_no_flag_takes_that_away(passing: GateInput) -> None:
+    first, *others = passing.responses
+    marked = replace(passing, responses=(first.model_copy(update={"flags": ("simulated",)}), *others))
+    assert marked.simulated
+    assert replace(marked, simulated=False).simulated
+    verdict, *rest = passing.verdicts
+    by_reviewers = replace(passing, verdicts=(verdict.model_copy(update={"flags": ("simulated",)}), *rest))
+    assert by_reviewers.simulated
+    assert not passing.simulated
+    report = run_gate(replace(marked, responses=marked.responses[:1]), "1")
+    assert report.simulated
+    assert report.to_json()["simulated"] is True
+
+
+def test_pictures_that_nobody_rated_are_counted_and_said(passing: GateInput) -> None:
+    seen: Counter[str] = Counter()
+    unseen = set()
+    for cue in passing.cues:  # two of each class of shapes
+        seen[cue.superclass] += 1
+        if cue.cue_kind == "shape" and seen[cue.superclass] <= 2:
+            unseen.add(cue.sha256)
+    fewer = replace(passing, responses=tuple(row for row in passing.responses if row.sha256 not in unseen))
+    found = run_gate(fewer, "1")
+    assert (found.evidence[0].n_cues, found.evidence[0].n_images) == (440, 420)
+    assert found.outcome == "PASS"
+    said = (
+        "860 of 880 pictures were rated, a sample of the set; the others were looked at by reviewers alone."
+    )
+    assert said in gate_text(found, {})
+    assert said in render_report_page(fewer, found, "nowhere")
+    assert "420 of 440 pictures were rated" in gate_text(found, {})
+    assert "880 of 880 pictures were rated." in gate_text(run_gate(passing, "1"), {})
+
+
+def test_without_a_review_every_picture_has_to_be_rated(passing: GateInput) -> None:
+    rules = passing.rules.model_copy(update={"review": None})
+    name = "shape: somebody looked at every picture"
+    assert outcome_of(run_gate(replace(passing, rules=rules), "1"), name) == "PASS"
+    first = next(row.sha256 for row in passing.responses if row.cue_kind == "shape")
+    fewer = tuple(row for row in passing.responses if row.sha256 != first)
+    found = run_gate(replace(passing, rules=rules, responses=fewer), "1")
+    assert outcome_of(found, name) == "INSUFFICIENT"
+    assert "879 of 880 pictures were rated; nobody looked at the others." in gate_text(found, {})
+
+
+def test_rules_that_ask_for_no_picture_of_a_class_still_ask_for_one(passing: GateInput) -> None:
+    rules = GateRules.model_validate({"name": "x", "volume": {"min_images_per_class": 0}})
+    rows = tuple(row for row in passing.responses if row.superclass != "shape_3")
+    found = run_gate(replace(passing, responses=rows, rules=rules), "1")
+    assert outcome_of(found, "shape: enough pictures of each class") == "INSUFFICIENT"
+
+
+def test_what_is_asked_stands_beside_what_was_found(passing: GateInput, report: GateReport) -> None:
+    asked = {check.name: check.asked for check in report.checks}
+    assert asked["texture: people agree"] == "at least 0.70"
+    assert asked["shape: enough participants"] == "at least 80"
+    assert asked["shape: no participant decides it"] == "at most 0.03"
+    assert asked["set: no picture twice"] == "at most 0"
+    assert Check("x", "PASS", 1.0, 0.125, "").asked == "at least 0.125"
+    assert "confidence (asked: at least 0.70)" in gate_text(report, {})
+    assert "| at least 0.70 |" in gate_text(report, {}, markdown=True)
+    assert '<td class="asked">at least 0.70</td>' in render_report_page(passing, report, "nowhere")
+    assert report.to_json()["checks"][0]["asked"] == "at least 0.90"
+
+
+def test_advice_on_a_kappa_that_is_high_enough_is_to_collect_more() -> None:
+    assert power_line(1.0, 0.0, 0.9, 0.95) == (
+        "kappa is high enough, and there are too few ratings to vouch for it: collect more (`study top-up`)"
+    )
+    assert power_line(0.9, None, 0.9, 0.95) == "collect more ratings"
+    assert "passes 0% of the time" in power_line(0.5, 0.01, 0.9, 0.95)
+
+
+def test_a_share_that_is_high_enough_is_not_answered_by_leaving_pictures_out() -> None:
+    few = run_gate(make_input(hard_share=0.0, design=Design(12, 2, 6, 4)), "1")
+    check = next(check for check in few.checks if check.name == "shape: answers are right")
+    assert check.outcome == "FAIL"
+    assert check.remedy.startswith("collect more responses: the share is high enough")
+
+
+def test_the_page_shows_who_answered_and_how_fast(passing: GateInput, report: GateReport) -> None:
+    evidence = report.evidence[0]
+    assert len(evidence.raters) == evidence.n_participants == 88
+    assert sum(row.n_ratings for row in evidence.raters) == 4400
+    assert evidence.times is not None
+    assert sum(evidence.times.counts) == 4400
+    low, middle, high = evidence.times.quartiles_ms
+    assert 700 <= low <= middle <= high < 790
+    page = render_report_page(passing, report, "nowhere")
+    assert "<summary>88 participants count; each by their code</summary>" in page
+    assert "<code>P001</code>" in page
+    assert f"the median is {middle / 1000:.2f} s" in page
+    assert (
+        page.index("Class by class") < page.index("Standard error 0.") < page.index("What was taken for what")
+    )
+    slow = time_evidence([passing.responses[0].model_copy(update={"rt_ms": 99_000})])
+    assert slow is not None
+    assert (slow.quartiles_ms[1], slow.counts[-1]) == (99_000, 1)
+    assert time_evidence([passing.responses[0].model_copy(update={"rt_ms": None})]) is None
+
+
 def test_evidence_has_no_nan(passing: GateInput) -> None:
     evidence = cue_evidence(passing.responses, "shape", set(), passing)
     assert evidence.n_images == 0
@@ -334,8 +438,9 @@ def test_a_class_of_which_nobody_saw_a_picture_is_not_passed_over(passing: GateI
     found = run_gate(unseen, "1")
     check = next(check for check in found.checks if check.name == "shape: enough pictures of each class")
     assert (check.outcome, check.value) == ("INSUFFICIENT", 0.0)
-    assert check.detail == "0 pictures of shape_3, the class with the fewest"
-    assert outcome_of(found, "shape: every class is called by its name") == "PASS"
+    assert check.detail == "0 pictures of shape_3, the class with the fewest, were rated"
+    named = next(check for check in found.checks if check.name == "shape: every class is called by its name")
+    assert (named.outcome, named.detail) == ("INSUFFICIENT", "no answer to shape_3 counts")
     assert outcome_of(found, "shape: every class by itself") == "PASS"
     row = next(row for row in found.evidence[0].classes if row.superclass == "shape_3")
     assert (row.n_images, row.accuracy, row.majority, row.kappa) == (0, None, None, None)
@@ -349,7 +454,12 @@ def test_no_answer_that_counts_is_never_a_pass(passing: GateInput) -> None:
     people = [check for check in found.checks if check.name.startswith("shape: ")]
     assert {check.name for check in people if check.outcome == "PASS"} == {"shape: nothing is stale"}
     assert {flag.rule for flag in found.flags} == {"comprehension"}
-    assert "no class lies below" not in gate_text(found, {})
+    text = gate_text(found, {})
+    assert "of no class can it be said" not in text
+    assert "leave out" not in text
+    assert "unknown" not in text
+    advice = {check.remedy for check in people if check.outcome == "INSUFFICIENT"}
+    assert advice == {"collect responses"}
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from curation.protocol import Practice, read_protocol
 from curation.release_content import RATINGS, read_release
 from curation.review import assign, import_review
 from curation.study import invite, plan_study, study_protocol
+from curation.takedown import Takedown, take_down
 from data_manifests.errors import CuebenchError, ProblemsError
 from tests.curation.release_run import DATE, RULES, edit_row, files_of, make_run, publish
 from tests.curation.review_run import answer, showings, write_images
@@ -54,13 +55,16 @@ def release(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, migrated
     """Return a call of the verb on given answers, of which the record itself is empty."""
     shutil.copy(migrated_file, tmp_path / "record.db")
 
-    def call(given: GateSource, *options: str, version: str = "1.0.0") -> Result:
+    def call(given: GateSource, *options: str, version: str | None = "1.0.0") -> Result:
         def read(*_: object, simulated: bool, **__: object) -> GateSource:
             return replace(given, data=replace(given.data, simulated=simulated))
 
         monkeypatch.setattr("curation.gate_source.read_gate_source", read)
-        arguments = ["--db", f"sqlite:///{tmp_path}/record.db", "--run", str(run), "--version", version]
-        return invoke("release", *arguments, "--out", str(tmp_path / version), "--date", DATE, *options)
+        arguments = ["--db", f"sqlite:///{tmp_path}/record.db", "--run", str(run)]
+        arguments += ["--version", version] if version else []
+        return invoke(
+            "release", *arguments, "--out", str(tmp_path / (version or "next")), "--date", DATE, *options
+        )
 
     return call
 
@@ -187,8 +191,17 @@ def test_verify_names_what_is_wrong_and_exits_with_3(published: Path, tmp_path: 
     edit_row(tmp_path / "out" / "ratings/responses.jsonl", 2, rt_ms=1)
     found = invoke("verify", str(tmp_path / "out"))
     assert found.exit_code == 3
-    assert "rating     ratings/responses.jsonl:2: this row was edited" in found.stdout
-    assert "NOT INTACT: " in found.stdout
+    lines = found.stdout.splitlines()
+    assert lines[0].startswith("cuebench-cues 1.0.0: NOT INTACT: ")
+    assert lines[1].endswith("; from what is here now: numbers not to be trusted")
+    assert "rating     ratings/responses.jsonl:2: this row was edited" in lines
+    assert lines[-1].startswith("gate       gate.json: ")
+    assert re.search(
+        r"\d+ numbers differ \(input\.responses, .*, \.\.\.; all of them: --verbose\)", lines[-1]
+    )
+    verbose = invoke("verify", str(tmp_path / "out"), "--verbose").stdout
+    assert "numbers differ" not in verbose
+    assert verbose.count("gate       gate.json: ") > 3
     as_json = invoke("verify", str(tmp_path / "out"), "--format", "json")
     assert as_json.exit_code == 3
     assert json.loads(as_json.stdout)["intact"] is False
@@ -221,6 +234,46 @@ def test_a_takedown_writes_the_next_version(published: Path, tmp_path: Path) -> 
     assert len(read_release(str(tmp_path / "1.0.1")).data.cues) == 37
     assert files_of(published) == before
     assert invoke("verify", str(tmp_path / "1.0.1")).exit_code == 0
+
+
+def test_a_takedown_without_a_version_finds_it_though_a_class_goes(published: Path, tmp_path: Path) -> None:
+    cues = [cue for cue in read_release(str(published)).data.cues if cue.superclass == "shape_0"]
+    last = [word for cue in cues for word in ("--source", cue.parent_source_ids[0][:8])]
+    for number, named in (("1.0.1", ["--cue", cues[0].cue_id[:8]]), ("2.0.0", last)):
+        out = str(tmp_path / number)
+        found = invoke("takedown", str(published), *named, "--reason", "asked for", "--out", out)
+        assert found.exit_code == 0
+        assert json.loads((tmp_path / number / "release.json").read_text())["version"] == number
+        assert invoke("verify", out).exit_code == 0
+    help_text = invoke("takedown", "--help").output
+    assert "--source 3f2a90c1" in help_text
+    assert "loses its last picture" in " ".join(help_text.split())
+
+
+def test_ids_that_say_too_little_are_named(published: Path, tmp_path: Path) -> None:
+    content = read_release(str(published))
+    cue = content.data.cues[0]
+    arguments = ["--cue", cue.cue_id[:7], "--reason", "x", "--out", str(tmp_path / "out")]
+    with pytest.raises(
+        ProblemsError, match=f"--cue {cue.cue_id[:7]}: no such cue; expected an id, or its first 8"
+    ):
+        invoke("takedown", str(published), *arguments)
+    twin = cue.model_copy(update={"cue_id": cue.cue_id[:8] + "0" * 24})
+    both = replace(content, data=replace(content.data, cues=(*content.data.cues, twin)))
+    asked = Takedown((), (cue.cue_id[:8],), "x", None, DATE)
+    with pytest.raises(ProblemsError, match=f"--cue {cue.cue_id[:8]}: 2 ids begin like this; say more of it"):
+        take_down(both, asked, release_id="0" * 64, code="x")
+
+
+def test_the_version_follows_from_the_release_before(
+    source: GateSource, release: Release, published: Path, tmp_path: Path
+) -> None:
+    assert release(source, "--previous", str(published), version=None).exit_code == 0
+    assert read_release(str(tmp_path / "next")).meta.version == "1.0.1"
+    with pytest.raises(
+        CuebenchError, match=r"a first release needs a --version, such as 1.0.0; a later one --prev"
+    ):
+        release(source, version=None)
 
 
 def test_nothing_is_taken_down_from_a_release_that_is_not_intact(published: Path, tmp_path: Path) -> None:

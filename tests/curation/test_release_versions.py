@@ -2,24 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from curation.release_content import Withdrawn
-from curation.release_versions import check_version, compare_cues, needed_bump, next_version
+from curation.release_versions import checked_version, compare_cues, needed_bump, next_version
 from data_manifests.errors import CuebenchError
 from data_manifests.records import CueRecord
 from tests.curation.gate_data import make_cue
 
 CUES = [make_cue(f"{name}-{number}", name, "shape") for name in ("clock", "dog") for number in range(3)]
-
-
-def tombstone(cue: CueRecord) -> Withdrawn:
-    return Withdrawn(
-        what="cue",
-        sha256=cue.sha256 or "",
-        cue_id=cue.cue_id,
-        reason="asked for",
-        date="2026-11-30",
-        version="1.0.1",
-    )
 
 
 def changed(cue: CueRecord, **fields: object) -> list[CueRecord]:
@@ -48,9 +36,9 @@ def test_what_changed_decides_the_version(after: list[CueRecord], bump: str, tex
 
 
 def test_a_picture_that_was_taken_down_is_a_patch_unless_its_class_goes_with_it() -> None:
-    found = compare_cues(CUES, CUES[1:], [tombstone(CUES[0])])
+    found = compare_cues(CUES, CUES[1:], {CUES[0].cue_id})
     assert [(row.bump, row.text) for row in found] == [("patch", "1 picture withdrawn")]
-    found = compare_cues(CUES, CUES[:3], [tombstone(cue) for cue in CUES[3:]])
+    found = compare_cues(CUES, CUES[:3], {cue.cue_id for cue in CUES[3:]})
     assert needed_bump(found) == "major"
 
 
@@ -61,14 +49,21 @@ def test_the_next_version_starts_again_behind_what_it_raises(bump: str, version:
 
 @pytest.mark.parametrize("version", ["2.0.0", "3.1.4"])
 def test_a_version_may_raise_more_than_it_has_to(version: str) -> None:
-    check_version(version, "1.2.3", compare_cues(CUES, CUES[1:], []))
+    assert checked_version(version, "1.2.3", compare_cues(CUES, CUES[1:], [])) == version
 
 
 @pytest.mark.parametrize("version", ["1.2.4", "1.9.0", "1.2.3", "0.9.9"])
 def test_a_version_that_raises_too_little_is_refused(version: str) -> None:
     with pytest.raises(CuebenchError, match=f"--version {version}: what changed since 1.2.3 needs a major"):
-        check_version(version, "1.2.3", compare_cues(CUES, CUES[1:], []))
+        checked_version(version, "1.2.3", compare_cues(CUES, CUES[1:], []))
 
 
 def test_versions_are_numbers_not_text() -> None:
-    check_version("1.10.0", "1.9.0", compare_cues(CUES, [*CUES, make_cue("clock-9", "clock", "shape")], []))
+    found = compare_cues(CUES, [*CUES, make_cue("clock-9", "clock", "shape")], [])
+    assert checked_version("1.10.0", "1.9.0", found) == "1.10.0"
+
+
+def test_without_a_version_it_is_the_first_that_raises_enough() -> None:
+    assert checked_version(None, "1.2.3", compare_cues(CUES, CUES[1:], [])) == "2.0.0"
+    assert checked_version(None, "1.2.3", compare_cues(CUES, CUES[1:], {CUES[0].cue_id})) == "1.2.4"
+    assert checked_version(None, "1.2.3", []) == "1.2.4"

@@ -74,7 +74,7 @@ def test_the_states_of_pictures_are_counted_by_class(record: Store, judge: int) 
     clock, zebra = status.classes
     assert (clock.n_items, clock.n_judged, clock.n_judged_twice, clock.n_accepted) == (5, 5, 4, 1)
     assert clock.states == {
-        "undecided": 1, "accepted": 1, "rejected": 1, "unsure": 1, "split": 1, "adjudicated": 0, "stale": 0,
+        "undecided": 1, "accepted": 1, "rejected": 1, "unsure": 1, "split": 1, "stale": 0,
     }  # fmt: skip
     assert (zebra.n_items, zebra.n_judged, zebra.states["undecided"]) == (5, 0, 5)
     assert (status.n_judged_twice, status.n_agreeing) == (4, 3)
@@ -125,6 +125,7 @@ def test_repeats_and_known_bad_pictures_measure_reviewers_and_decide_nothing(
     row = status.reviewers[0]
     assert (row.n_repeats, row.n_same, row.n_known_bad, row.n_caught) == (4, 3, 4, 3)
     assert (row.n_assigned, row.n_answered, row.answers) == (48, 48, {"accept": 40})
+    assert row.n_answered == row.answers["accept"] + row.n_repeat_answers + row.n_known_bad
     assert status.states["accepted"] == 40
     assert status.reasons == {}
     assert set(accepted_hashes(record, "first").values()) == {"accepted"}
@@ -148,7 +149,8 @@ def test_the_status_reads_as_tables(record: Store, judge: int) -> None:
     assert lines[1].split()[:6] == ["kind", "class", "items", "judged", "twice", "undecided"]
     assert lines[2].split() == ["shape", "clock", "5", "1", "1", "4", "0", "0", "0", "1", "0", "0"]
     assert lines[4].split() == ["all", "10", "1", "1", "9", "0", "0", "0", "1", "0", "0"]
-    assert lines[7].split() == ["ada", "1", "10", "1", "0", "0", "0", "0/0", "0/0"]
+    assert lines[6].split()[:7] == ["reviewer", "answered", "of", "accept", "reject", "unsure", "repeats"]
+    assert lines[7].split() == ["ada", "1", "10", "1", "0", "0", "0", "0", "0/0", "0/0"]
     assert lines[10:] == ["judged twice or more: 1, all verdicts alike: 0", "reasons, shape: wrong_class 1"]
 
 
@@ -202,7 +204,10 @@ def test_an_adjudication_decides_and_leaves_the_votes_as_they_were(record: Store
     states = accepted_hashes(record, "first")
     assert (states[pair[0].sha256], states[second[0].sha256]) == ("accepted", "rejected")
     status = review_status(record, "first")
-    assert (status.states["adjudicated"], status.classes[0].n_accepted) == (2, 1)
+    assert (status.states["accepted"], status.states["rejected"]) == (1, 1)
+    assert (status.classes[0].n_accepted, status.classes[0].n_adjudicated) == (1, 2)
+    clock = status.to_text().splitlines()[2].split()
+    assert clock == ["shape", "clock", "5", "2", "2", "3", "1", "1", "0", "0", "0", "2"]
     assert status.n_adjudicated == {"accept": 1, "reject": 1}
 
 

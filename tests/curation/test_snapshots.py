@@ -78,6 +78,34 @@ def test_a_snapshot_reads_the_same_whatever_was_answered_since(record: Store) ->
     assert [row.answer for row in table.rows] == ["accept", None, None]
 
 
+def test_a_snapshot_is_taken_once_where_nothing_happened_since(record: Store) -> None:
+    campaign = small_campaign(record)
+    campaign.send(verdict(campaign.assignments[0]))
+    first = take_snapshot(record, campaign.slug)
+    assert take_snapshot(record, campaign.slug) == first
+    campaign.send(verdict(campaign.assignments[0]))
+    later = take_snapshot(record, campaign.slug)
+    assert later.snapshot_id > first.snapshot_id
+    campaign_2 = small_campaign(record)
+    assert take_snapshot(record, campaign_2.slug).snapshot_id > later.snapshot_id
+    frozen = take_snapshot(record, campaign.slug, freeze=True)
+    assert frozen.snapshot_id == later.snapshot_id
+    with record.read() as session:
+        assert session.get_one(Campaign, campaign.campaign_id).state == "frozen"
+
+
+def test_a_flag_of_the_screening_makes_another_snapshot(record: Store) -> None:
+    campaign = small_campaign(record, "study")
+    campaign.send(verdict(campaign.assignments[0], "dog"))
+    first = take_snapshot(record, campaign.slug)
+    flag = {"campaign_id": campaign.campaign_id, "rater_id": campaign.rater_id, "rule": "catch"}
+    with record.write() as session:
+        session.add(QcFlag(**flag, value="", threshold="", rules_sha256="", flagged_at=""))
+    again = take_snapshot(record, campaign.slug)
+    assert again.last_event_pk == first.last_event_pk
+    assert again.snapshot_id > first.snapshot_id
+
+
 def test_freezing_ends_the_campaign_with_the_snapshot(record: Store) -> None:
     campaign = small_campaign(record)
     campaign.send(verdict(campaign.assignments[0]))

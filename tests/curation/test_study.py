@@ -200,6 +200,21 @@ def test_a_check_failed_twice_ends_the_study_and_is_flagged(study: Study) -> Non
     assert not claim_slot(store, rater_id)
     (flag,) = screen_study(store, "fall").flags
     assert (flag.rater, flag.rule, flag.value) == (study.code_of(rater_id), "comprehension", "2")
+    assert study_status(store, "fall").participants == {"failed check": 1}
+
+
+def test_who_failed_the_check_is_among_the_raters_that_are_screened(study: Study) -> None:
+    store = study.store
+    take_part(store, rater_id := study.start(), Simulated(lambda *_: "none", lambda: 300), study.known)
+    assert finish(store, rater_id)
+    failed = study.arrive()
+    for text in (study.protocol.consent, study.protocol.instructions):
+        give_consent(store, failed, sha256_text(text))
+    for _ in range(2):
+        assert not pass_check(store, failed, "The colour that I like best")
+    found = screen_study(store, "fall")
+    assert found.flagged == sorted([study.code_of(rater_id), study.code_of(failed)])
+    assert "2 of 2 raters flagged; 0 responses count" in found.to_text()
 
 
 def test_declining_stores_nothing_but_that(study: Study) -> None:
@@ -376,6 +391,10 @@ def test_a_top_up_counts_who_is_under_way_and_leaves_out_who_is_flagged(study: S
     assert top_up(store, "fall", 3).n_slots == 0
     added = top_up(store, "fall", 4)
     assert (added.n_slots, added.n_lacking) == (2, {"shape": 12, "texture": 12})
+    again = top_up(store, "fall", 4)
+    assert (again.n_slots, again.n_below, again.n_lacking) == (
+        0, {"shape": 12, "texture": 12}, {"shape": 0, "texture": 0},
+    )  # fmt: skip
     take_part(store, rater_id := study.start(), Simulated(lambda *_: "none", lambda: 300), study.known)
     assert finish(store, rater_id)
     assert top_up(store, "fall", 4).n_slots == 1
@@ -413,6 +432,15 @@ def test_links_are_made_once_and_stored_as_hashes(study: Study) -> None:
         stored = session.scalars(select(Rater.token_sha256)).all()
     assert not set(stored) & set(tokens)
     assert set(stored) == {sha256_text(token) for token in tokens}
+
+
+@pytest.mark.parametrize(
+    "url", ["notaurl", "cues.example.org", "ftp://cues.example.org", "https://", "https:///x"]
+)
+def test_a_link_that_no_browser_opens_is_refused(study: Study, url: str) -> None:
+    with pytest.raises(CuebenchError, match=r"base URL .*: expected http://\.\.\. or https://\.\.\."):
+        invite(study.store, "fall", 1, url)
+    assert study_status(study.store, "fall").participants == {}
 
 
 def test_a_slot_goes_to_one_of_many_who_ask_at_the_same_time(study: Study) -> None:

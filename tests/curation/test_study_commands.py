@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from curation.database import Store, open_store
+from curation.protocol import read_protocol
 from curation.study import finish, study_protocol
 from curation.study_commands import study
 from data_manifests.errors import CuebenchError
@@ -82,7 +83,7 @@ def test_a_study_from_the_invitation_to_the_screening(planned: str) -> None:
     text, _ = run("status", "fall", "--db", planned)
     assert "participants: 2 finished" in text
     assert "slots: 2 finished, 2 open" in text
-    assert "shape: 12 images with 1 to 1 ratings (median 1), 12 below 2" in text
+    assert "shape: 12 images with 1 to 1 ratings (median 1), 12 below 2, before any screening" in text
 
     found = json.loads(run("screen", "fall", "--db", planned, "--format", "json")[0])
     assert found["flagged"] == [hasty["code"]]
@@ -92,7 +93,10 @@ def test_a_study_from_the_invitation_to_the_screening(planned: str) -> None:
     assert "1 of 2 raters flagged; 12 responses count" in text
 
     text, _ = run("top-up", "fall", "--db", planned)
-    assert text.startswith("1 places added; images below 2 ratings: ")
+    added, below, expected = text.splitlines()
+    assert added == "1 place added"
+    assert below == "images below 2 ratings, after screening: 12 shape, 12 texture"
+    assert expected == "expected after the places that were open or taken: 6 shape, 6 texture"
 
     text, _ = run("withdraw", fine["code"], "--yes", "--reason", "by mail", "--db", planned)
     assert text == f"{fine['code']}: withdrawn, 20 events redacted\n"
@@ -106,10 +110,41 @@ def test_other_rules_are_for_a_sensitivity_analysis(planned: str, tmp_path: Path
     assert "NOT those of the protocol" in run("screen", "fall", "--db", planned, "--rules", str(rules))[0]
 
 
-def test_withdrawing_asks_first(planned: str) -> None:
-    result = CliRunner().invoke(study, ["withdraw", "22222222", "--db", planned], input="n\n")
+def test_more_invitations_than_the_plan_asks_for_are_pointed_out(planned: str) -> None:
+    invitation = ("invite", "fall", "--base-url", "https://cues.example.org", "--db", planned)
+    assert "people are invited" not in run(*invitation, "--n", "5")[1]
+    assert "6 people are invited now, 5 are planned for 4 places" in run(*invitation, "--n", "1")[1]
+
+
+def test_withdrawing_says_who_asks_and_happens_once(planned: str) -> None:
+    out, _ = run("invite", "fall", "--n", "1", "--base-url", "https://cues.example.org", "--db", planned)
+    code = out.splitlines()[1].partition(",")[0]
+    command = ["withdraw", code.lower(), "--db", planned]
+    result = CliRunner().invoke(study, command, input="n\n")
     assert result.exit_code == 1
-    assert "Remove all answers of this participant for good?" in result.output
+    assert (
+        f"Remove all answers of participant {code} of study fall (new, 0 answers) for good?" in result.output
+    )
+    assert (
+        CliRunner()
+        .invoke(study, command, input="y\n")
+        .stdout.endswith(f"{code}: withdrawn, 0 events redacted\n")
+    )
+    text, _ = run(*command)
+    assert text.startswith(f"{code}: already withdrawn, at 20")
+
+
+def test_withdrawing_finds_mistakes_before_it_asks(planned: str) -> None:
+    result = CliRunner().invoke(study, ["withdraw", "22222222", "more", "--db", planned], input="y\n")
+    assert result.exit_code == 2
+    assert "unexpected extra argument (more)" in result.output
+    with pytest.raises(CuebenchError, match="rater 22222222: no such code"):
+        run("withdraw", "22222222", "--db", planned)
+
+
+def test_a_protocol_is_printed_as_a_file(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(run("protocol", "pilot")[0], encoding="utf-8")
+    assert read_protocol(str(tmp_path / "mine.toml")) == read_protocol("pilot")
 
 
 def test_a_database_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -76,6 +76,28 @@ def test_fewer_images_than_asked_are_said_and_the_study_is_scaled(record: Store,
     assert "note: shape: the protocol asks" in summary.to_text()
 
 
+@pytest.mark.parametrize(
+    ("n_repeats", "n_trials", "told"), [(1, 4, ()), (1, 2, ("n_repeats: 1 asked for, a participant gets 0:",)),
+                                        (4, 4, ("n_repeats: 4 asked for, a participant gets 2:",))],
+)  # fmt: skip
+def test_repeats_that_do_not_fit_are_said(
+    record: Store, tmp_path: Path, n_repeats: int, n_trials: int, told: tuple[str, ...]
+) -> None:
+    summary = plan(
+        record, tmp_path, small(n_repeats=n_repeats, n_trials_per_cue=n_trials, n_ratings_per_image=9)
+    )
+    assert len(summary.notes) == len(told)
+    assert all(words in note for words, note in zip(told, summary.notes, strict=True))
+
+
+def test_practice_leaves_every_class_a_picture(record: Store, tmp_path: Path) -> None:
+    summary = plan(record, tmp_path, small(n_images_per_cue=0, n_trials_per_cue=0), n_per_class=1)
+    assert summary.n_images == {"shape": 10, "texture": 10}
+    assert (
+        "shape: 0 trials of practice, not 2: every class keeps a picture for the main trials" in summary.notes
+    )
+
+
 def test_a_crew_sees_everything_and_is_warned(record: Store, tmp_path: Path) -> None:
     summary = plan(record, tmp_path, read_protocol("crew"))
     assert (summary.n_participants, summary.n_invitations) == (4, 4)

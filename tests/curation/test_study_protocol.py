@@ -94,7 +94,12 @@ def test_all_mistakes_are_listed_with_the_nearest_key(tmp_path: Path) -> None:
             "check: expected two or more different options, one of them the answer",
         ),
         ("[exposure]\nfixation_ms = nan", "exposure.fixation_ms: Input should be a finite number"),
-        ("[exclusions.x]\ny = 1", "exclusions.x: unknown key"),
+        (
+            "[exclusions.x]\ny = 1",
+            "exclusions.x: unknown key; known are: catch_min_failed, check_min_failed, ",
+        ),
+        ("check = {zzz = 1}", "check.zzz: unknown key; known are: answer, options, question"),
+        ("n_catch = false\nname2 = 1", "name2: unknown key (did you mean `name`?)"),
     ],
 )
 def test_a_mistake_is_named(text: str, problem: str, tmp_path: Path) -> None:
@@ -109,3 +114,20 @@ def test_an_unknown_protocol_gets_a_suggestion() -> None:
 
 def test_a_check_can_be_left_out() -> None:
     assert StudyProtocol(name="x", check=None).check is None
+
+
+@pytest.mark.parametrize("name", protocol_names())
+def test_a_protocol_written_out_is_the_same_protocol(name: str, tmp_path: Path) -> None:
+    protocol = read_protocol(name).model_copy(update={"check": None, "consent": 'Two\nlines, "quoted".'})
+    (tmp_path / "mine.toml").write_text(protocol.to_toml(), encoding="utf-8")
+    assert read_protocol(str(tmp_path / "mine.toml")) == protocol
+
+
+def test_false_switches_off_what_may_be_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text('name = "mine"\ncheck = false\n[exclusions]\ncatch_min_failed = false', encoding="utf-8")
+    protocol = read_protocol(str(path))
+    assert (protocol.check, protocol.exclusions.catch_min_failed) == (None, None)
+    path.write_text('name = "mine"\npractice = false', encoding="utf-8")
+    with pytest.raises(CuebenchError, match="practice: Input should be a valid dictionary"):
+        read_protocol(str(path))

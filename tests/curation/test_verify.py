@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -226,6 +227,25 @@ def test_a_verdict_of_the_gate_that_its_ratings_do_not_give_is_named(release: Pa
     ((where, detail),) = said(found, "gate")
     assert where == GATE
     assert detail.startswith("evidence[0].agreement.kappa: it says 0.999, and what ships gives 0.96")
+
+
+def test_a_release_that_hides_that_its_answers_were_simulated_is_named(
+    tmp_path: Path,
+) -> None:
+    source = make_run(tmp_path / "run")
+    rows = tuple(row.model_copy(update={"flags": ("simulated",)}) for row in source.data.responses)
+    publish(replace(source, data=replace(source.data, responses=rows)), tmp_path / "run", tmp_path / "out")
+    found = verify_release(str(tmp_path / "out"))
+    assert (found.is_intact, found.simulated) == (True, True)
+    assert "SIMULATED" in (tmp_path / "out" / "README.md").read_text()
+    meta = json.loads((tmp_path / "out" / META).read_text())
+    (tmp_path / "out" / META).write_text(json.dumps({**meta, "simulated": False}))
+    sign_off(tmp_path / "out")
+    found = verify_release(str(tmp_path / "out"))
+    assert found.simulated
+    assert said(found, "simulated") == [
+        (META, "it does not say so, and answers are marked as made by a program")
+    ]
 
 
 def test_rules_that_were_made_milder_afterwards_are_found(release: Path) -> None:

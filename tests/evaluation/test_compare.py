@@ -195,10 +195,24 @@ def test_a_comparison_of_nothing_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
         CuebenchError, match="no score to compare; name one with --score; there are: accuracy"
     ):
+        compare(read_scores(str(path)), "accuracy", [])
+    looked_for = "looked for shape_sensitivity, texture_sensitivity, shape_preference and found none"
+    with pytest.raises(CuebenchError, match=f"{looked_for}; the columns with numbers are accuracy; name one"):
         raise CliRunner().invoke(compare_command, [str(path)]).exception or AssertionError("accepted")
     path.write_text("model,accuracy\na,0.1\n")
     with pytest.raises(CuebenchError, match="there is no model beside the baseline a"):
         compare(read_scores(str(path)), "accuracy", ["accuracy"], baseline="a")
+
+
+def test_scores_that_a_table_does_not_have_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "scores.csv"
+    rows = "".join(f"m{n},0.{n},0.{n}\n" for n in range(1, 7))
+    path.write_text(f"model,accuracy,shape_sensitivity\n{rows}")
+    found = CliRunner().invoke(compare_command, [str(path), "--resamples", "100"])
+    assert found.exit_code == 0
+    assert found.stderr.startswith(
+        "comparing shape_sensitivity; not in the table: texture_sensitivity, shape_preference\n"
+    )
 
 
 def test_a_baseline_of_a_family_is_not_counted_in_it(tmp_path: Path) -> None:
