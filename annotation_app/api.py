@@ -24,6 +24,7 @@ from annotation_app.pictures import find_picture, find_source
 from annotation_app.trial_assets import ASSET_ROUTE, asset_response
 from curation.answers import Ack, ClientEvent, record_events
 from curation.database import Store
+from curation.rating_records import SIMULATED_FLAG
 
 SESSION_HEADER = "X-Cuebench-Session"
 # One writes at a time, and more threads than this only fight for the interpreter. Pictures have threads of their own:
@@ -67,7 +68,10 @@ class _EventMessage(BaseModel):
 
     def event(self) -> ClientEvent:
         fields = self.model_dump()
-        return ClientEvent(**{**fields, "reasons": tuple(self.reasons), "flags": tuple(self.flags)})
+        flags = tuple(
+            flag for flag in self.flags if flag != SIMULATED_FLAG
+        )  # no browser may hold a release back
+        return ClientEvent(**{**fields, "reasons": tuple(self.reasons), "flags": flags})
 
 
 class _Rejection(Exception):  # noqa: N818

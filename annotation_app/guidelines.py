@@ -10,7 +10,10 @@ from curation.reasons import REASONS
 from curation.tables import Campaign, Consent
 
 _ACCEPT = {
-    "shape": "one object of the named class stands alone, its outline whole, with nothing of its surface left inside",
+    "shape": (
+        "one object of the named class stands alone and its outline is whole; a drawing may have the edges inside the "
+        "object too (an eye, a handle, a wheel), but no shading, pattern or colour of its surface"
+    ),
     "texture": "the surface of the named class fills the picture, and no outline of the object can be seen",
 }
 _MASK = """

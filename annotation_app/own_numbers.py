@@ -33,6 +33,11 @@ class CampaignRow:
     n_total: int
     measures_agreement: bool = False
 
+    @property
+    def answered_percent(self) -> str:
+        """How much of their work is answered; counts would tell a reviewer how many pictures come twice."""
+        return f"{100 * self.n_answered // max(1, self.n_total)} %"
+
 
 def campaigns_of(store: Store, rater_id: int, *, every: bool = False) -> list[CampaignRow]:
     """Return the campaigns in which a rater has work, newest first; with `every`, the others too."""

@@ -11,7 +11,7 @@ from sqlalchemy import bindparam, select
 
 from curation.database import Store
 from curation.reasons import REASONS
-from curation.tables import Campaign, ClientSession, Item, MaskCandidate, Rater
+from curation.tables import Assignment, Campaign, ClientSession, Event, Item, MaskCandidate, Rater
 from curation.work_queue import Progress, Task, answered, pending, progress
 
 N_TASKS = 12  # tasks given ahead: 8 pictures loaded, and a few for answers on their way
@@ -135,16 +135,32 @@ def describe(
 def describe_start(
     store: Store, tab: Tab, hooks: StudyHooks, *, n_tasks: int, practice: bool
 ) -> dict[str, Any]:
-    """Return the state of a tab that starts: with the own answers that an undo goes back to, and the reasons."""
+    """Return the state of a tab that starts.
+
+    It comes with the own answers that an undo goes back to and the reasons, or, in a study, with the trials that
+    were noted as interrupted when the tab was opened.
+    """
     state = describe(store, tab, hooks, n_tasks=n_tasks, without=frozenset(), practice=practice)
     state["outbox_key"] = tab.outbox_key
     state["kind"] = tab.kind
-    if tab.kind != "study":
+    if tab.kind == "study":
+        state["interrupted"] = _interrupted(store, tab)
+    else:
         mine = answered(store, tab.rater_id, tab.campaign_id, N_ANSWERED) if tab.live else []
         state["answered"] = _describe_tasks(store, tab, mine)
     if tab.kind == "review":
         state["reasons"] = {kind: list(labels.items()) for kind, labels in REASONS.items()}
     return state
+
+
+def _interrupted(store: Store, tab: Tab) -> list[str]:
+    query = (
+        select(Assignment.public_id)
+        .join(Event, Event.assignment_id == Assignment.id)
+        .where(Event.session_id == tab.session_id, Event.kind == "interrupted")
+    )
+    with store.read() as session:
+        return list(session.scalars(query))
 
 
 def _describe_tasks(store: Store, tab: Tab, tasks: Iterable[Task]) -> list[dict[str, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from annotation_app.focus import give_focus
 from annotation_app.identity import (
     SignIn,
     Visitor,
@@ -73,3 +74,4 @@ def _ask_name() -> None:
         if st.form_submit_button("Begin", type="primary") and name.strip():
             st.query_params[REVIEWER] = name.strip()
             st.rerun()
+    give_focus('input[aria-label="Name"]')

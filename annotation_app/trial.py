@@ -37,8 +37,9 @@ class TrialSettings(BaseModel):
     Attributes
     ----------
     keymap : action -> key or keys, where they differ from the defaults
-    picture_px : the side at which a picture is shown, in CSS px, the same for everybody
-    too_fast_ms : a faster answer is kept and gets the flag `too_fast`
+    picture_px : the side at which a participant sees a picture, in CSS px; less only where the window leaves less
+        (flag `small_window`). A reviewer sees it half as large again where there is room
+    too_fast_ms : sooner after the onset, a study takes no answer; a review takes it, with the flag `too_fast`
     grid : whether a reviewer may judge many pictures at once (not where agreement is measured)
     grid_size : how many
     prompt : the question above the options of a study

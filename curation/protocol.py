@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
+import tomli_w
 from pydantic import Field, model_validator
 
 from curation.screening import ExclusionRules, read_exclusions
@@ -25,10 +26,10 @@ may have your answers removed later by giving us your code. The answers will be 
 who gave them."""
 
 INSTRUCTIONS = """\
-Each picture shows either the outline of one object, or a surface that is filled with one pattern. Choose what it is
-from the list: press the key that stands beside your choice, or click it. Choose what fits best, and choose "none"
-only if nothing fits. There is no way back, and no right or wrong beyond what you see. Be as fast as you can without
-guessing. A few photographs lie between the pictures: answer them in the same way."""
+Each picture shows either one object, as a drawing of its outline and inner edges, or a surface that is filled with
+one pattern. Choose what it is from the list: press the key that stands beside your choice, or click it. Choose what
+fits best, and choose "none" only if nothing fits. There is no way back, and no right or wrong beyond what you see. Be
+as fast as you can without guessing. A few photographs lie between the pictures: answer them in the same way."""
 
 
 class Exposure(Settings):
@@ -85,7 +86,7 @@ class StudyProtocol(Settings):
     `n_images_per_cue` and `n_trials_per_cue` are per cue kind; 0 means all that there are. Every participant sees
     all cue kinds, one block each. `options` are the answers of each kind, by default the classes of its cues;
     `none_choice` adds "none of these". `n_catch` and `n_repeats` are per participant, over all kinds. Of those who
-    begin, `over_recruit_share` are expected to leave. An answer faster than `min_rt_ms` is flagged by the browser. A
+    begin, `over_recruit_share` are expected to leave. No answer is taken before `min_rt_ms` after the onset. A
     participant who was away for longer than `resume_window_min` loses the place. `top_up` fills images up to
     `min_ratings_per_image`.
     """
@@ -118,6 +119,11 @@ class StudyProtocol(Settings):
         """The hash of the whole protocol, its rules of exclusion included."""
         return canonical_sha256(self.model_dump(mode="json"))
 
+    def to_toml(self) -> str:
+        """Return the protocol as a file, every default written out."""
+        content = {name: _in_toml(value) for name, value in self.model_dump(mode="json").items()}
+        return tomli_w.dumps(content, multiline_strings=True)
+
     def with_options(self, classes: Mapping[CueKind, tuple[str, ...]]) -> StudyProtocol:
         """Return the protocol with the classes of the cues as options, where it names none itself."""
         options = {kind: self.options.get(kind) or classes[kind] for kind in self.cue_kinds}
@@ -145,6 +151,12 @@ class StudyProtocol(Settings):
                     f"got {list(options)}"
                 )
         return self
+
+
+def _in_toml(value: object) -> object:
+    if isinstance(value, dict):
+        return {name: _in_toml(inner) for name, inner in value.items()}
+    return False if value is None else value
 
 
 def protocol_names() -> list[str]:

@@ -80,8 +80,8 @@ def _ask_decision(visitor: Visitor, slug: str, split: Split) -> None:
     with st.form(f"decide-{split.item}", border=False):
         rationale = st.text_area("Why", placeholder="One sentence that a later reader can follow", height=80)
         with st.container(horizontal=True):
-            accepts = st.form_submit_button("Accept")
-            rejects = st.form_submit_button("Reject")
+            accepts = st.form_submit_button("Accept", key="decide-accept")
+            rejects = st.form_submit_button("Reject", key="decide-reject")
     if not (accepts or rejects):
         return
     try:
@@ -89,7 +89,8 @@ def _ask_decision(visitor: Visitor, slug: str, split: Split) -> None:
             app_store(), slug, split.item, visitor.rater_id, "accept" if accepts else "reject", rationale
         )
     except CuebenchError as error:
-        st.error(str(error))
+        text = str(error).removeprefix("adjudication: ")
+        st.error(text[0].upper() + text[1:])
     else:
         st.rerun()
 

@@ -32,7 +32,7 @@ def show(visitor: Visitor) -> None:
     if row.kind == "review":
         _show_review(review_status(app_store(), slug))
     _show_raters(row)
-    _show_acts(row)
+    _show_actions(row)
 
 
 def _show_review(status: ReviewStatus) -> None:
@@ -74,16 +74,8 @@ def _show_reasons(status: ReviewStatus) -> None:
         }
         with column:
             st.caption(f"{kind} cues")
-            st.bar_chart(
-                data,
-                x="reason",
-                y="pictures",
-                x_label="",
-                y_label="",
-                horizontal=True,
-                sort=False,
-                height=40 * len(counts) + 60,
-            )
+            bar = st.column_config.ProgressColumn(format="%d", min_value=0, max_value=counts[0][1])
+            st.dataframe(data, hide_index=True, column_config={"pictures": bar})
 
 
 def _show_raters(row: CampaignRow) -> None:
@@ -101,8 +93,8 @@ def _show_raters(row: CampaignRow) -> None:
         st.write("Nobody yet.")
 
 
-def _show_acts(row: CampaignRow) -> None:
-    st.subheader("Acts")
+def _show_actions(row: CampaignRow) -> None:
+    st.subheader("Actions")
     with st.container(horizontal=True):
         if row.kind == "study" and st.button("Free the places of those who stayed away"):
             st.toast(f"{expire_leases(app_store(), row.slug)} freed")

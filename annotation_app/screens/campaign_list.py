@@ -40,7 +40,7 @@ def _show_row(row: CampaignRow, visitor: Visitor) -> None:
 
 
 def _own_count(row: CampaignRow) -> str:
-    return f"{row.n_answered:,} of {row.n_total:,} yours" if row.n_total else ""
+    return f"{row.answered_percent} of yours" if row.n_total else ""
 
 
 def _state(row: CampaignRow) -> str:

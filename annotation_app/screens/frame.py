@@ -29,6 +29,12 @@ _STYLE = """
   .st-key-bar { border-bottom: 1px solid #DDDDDA; padding-bottom: .25rem; }
   .st-key-bar p, .st-key-bar [data-testid="stMarkdownContainer"] { margin-bottom: 0; }
   .stMainBlockContainer h1 { padding-top: .25rem; }
+  .st-key-decide-accept button:is(*, :hover, :focus, :active) {
+    background: #17663a; border-color: #17663a; color: #fff;
+  }
+  .st-key-decide-reject button:is(*, :hover, :focus, :active) {
+    background: #a3231b; border-color: #a3231b; color: #fff;
+  }
 </style>
 """
 

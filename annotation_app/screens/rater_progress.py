@@ -34,17 +34,18 @@ def _show_campaign(visitor: Visitor, row: CampaignRow) -> None:
         if row.state == "open" and row.n_answered < row.n_total:
             st.button("Continue", key=f"continue-{row.slug}", on_click=go, args=("work", row.slug))
     st.progress(row.n_answered / row.n_total)
-    pace = pace_of(store, visitor.rater_id, row.id)
+    is_done = row.n_answered >= row.n_total
     numbers = [
-        ("Answered", f"{row.n_answered:,} of {row.n_total:,}", None),
+        ("Answered", row.answered_percent, None),
         ("Today", f"{progress(store, visitor.rater_id, row.id).n_today:,}", "By UTC"),
-        (
-            "Pace",
-            f"{pace:,.0f} an hour" if pace is not None else "–",
-            "Over your latest answers, pauses left out",
-        ),
     ]
-    if row.kind == "review":
+    if not is_done:
+        pace = pace_of(store, visitor.rater_id, row.id)
+        rate = f"{pace:,.0f} an hour" if pace is not None else "–"
+        numbers.append(("Pace", rate, "Over your latest answers, pauses left out"))
+    if row.kind == "review" and (
+        is_done or row.state != "open"
+    ):  # before, it would tell which pictures come twice
         numbers.append(
             ("Same verdict again", _self_agreement(_own(visitor, row)), "On pictures that came twice")
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from annotation_app.focus import give_focus
 from annotation_app.guidelines import guideline_of, has_opened, mark_opened
 from annotation_app.identity import Visitor
 from annotation_app.own_numbers import CampaignRow, campaigns_of, pace_of
@@ -45,35 +46,37 @@ def _show_guideline(visitor: Visitor, row: CampaignRow, guideline: str) -> None:
         st.button(
             "I have read this",
             type="primary",
+            key="read",
             on_click=mark_opened,
             args=(app_store(), visitor.rater_id, row.id, guideline),
         )
+    give_focus(".st-key-read button")
 
 
 def _show_work(visitor: Visitor, row: CampaignRow) -> None:
     if row.state != "open":
         st.info(f"This campaign is {row.state}: it takes no more answers. What you said is kept.")
         return
-    if row.n_answered >= row.n_total:
-        st.success(f"All done: {row.n_total:,} of {row.n_total:,}. Thank you.")
-        st.button("All campaigns", type="primary", on_click=go, args=("campaigns",))
-        return
     session_id = tab_session(app_store(), visitor.rater_id, row.id)
     if session_id is None:
         show_taken_over(visitor.rater_id, row.id)
         return
-    # What it returns is why this script ran again; where things stand was read from the record above.
-    trial(
+    # It says that all is done too, for there the last answer can still be taken back. What it returns is why this
+    # script ran again; where things stand was read from the record above.
+    outcome = trial(
         session_id=session_id,
         mode=_MODES[row.kind],
         settings={"grid": row.kind == "review" and not row.measures_agreement},
         key=f"trial-{session_id}",
     )
+    if outcome == "finished":
+        go("campaigns")
+        st.rerun()
 
 
 def _show_heading(visitor: Visitor, row: CampaignRow, guideline: str) -> None:
     pace = pace_of(app_store(), visitor.rater_id, row.id)
-    if pace is not None:
+    if pace is not None and row.n_answered < row.n_total:
         st.caption(f"{pace:,.0f} an hour", width="content", help="Your pace over the latest answers")
     st.markdown(f"**{row.slug}**", width="content")
     with st.popover("Guideline", type="tertiary"):

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from annotation_app.device import MIN_HEIGHT_PX, MIN_WIDTH_PX, Device, device_of_tab
+from annotation_app.focus import give_focus
 from annotation_app.identity import find_participant
 from annotation_app.screens.frame import prepare
 from annotation_app.settings import app_store
@@ -21,6 +22,7 @@ from curation.study import Phase
 from data_manifests.errors import CuebenchError
 
 _NOTICE = "notice"
+_BEGUN = "begun"
 _WITH_TRIALS = ("practice", "trials")
 
 
@@ -33,7 +35,7 @@ def show(token: str) -> None:
         st.write("Please use the link that you were sent, all of it. If it does not work, ask who sent it.")
         return
     phase = study.participant_phase(app_store(), visitor.rater_id)
-    prepare(wide=phase.name in _WITH_TRIALS)
+    prepare(wide=phase.name in _WITH_TRIALS and not _is_before_start(phase))
     if notice := st.session_state.pop(_NOTICE, None):
         st.warning(notice)
     _PAGES[phase.name](visitor.rater_id, phase)
@@ -84,9 +86,11 @@ def _show_instructions(rater_id: int, phase: Phase) -> None:
     st.button(
         "I have read this",
         type="primary",
+        key="read",
         on_click=_act,
         args=(lambda: study.give_consent(app_store(), rater_id, phase.text_sha256),),
     )
+    give_focus(".st-key-read button")
 
 
 def _show_check(rater_id: int, phase: Phase) -> None:
@@ -108,6 +112,9 @@ def _show_check(rater_id: int, phase: Phase) -> None:
 def _show_trials(rater_id: int, phase: Phase) -> None:
     device = _fitting_device()
     if device is None:
+        return
+    if _is_before_start(phase):
+        _show_start(phase)
         return
     facts = participant_facts(app_store(), rater_id)
     session_id = tab_session(
@@ -131,6 +138,22 @@ def _show_trials(rater_id: int, phase: Phase) -> None:
         settings=trial_settings(facts.protocol),
         key=f"trial-{session_id}-{phase.name}-{phase.block}",
     )
+
+
+def _is_before_start(phase: Phase) -> bool:
+    is_first = phase.name == "trials" and phase.block == 1 and phase.n_done == 0
+    return is_first and not st.session_state.get(_BEGUN)
+
+
+def _show_start(phase: Phase) -> None:
+    st.title("Now it counts")
+    begins = f" in {phase.n_blocks} parts; the first has" if phase.n_blocks > 1 else ":"
+    st.write(
+        f"The study begins{begins} {phase.n_total} pictures. You are not told any more whether you were right, and an "
+        "answer can't be taken back."
+    )
+    st.button("Begin", type="primary", key="begin", on_click=st.session_state.update, args=({_BEGUN: True},))
+    give_focus(".st-key-begin button")
 
 
 def _show_break(rater_id: int, phase: Phase) -> None:

@@ -21,7 +21,7 @@ export class Controls {
     noteText.addEventListener("keydown", (event) => this.#onNoteKey(event), options);
     noteText.addEventListener("input", () => this.#keepNote(), options);
     window.addEventListener("blur", () => this.#onAway("lost_focus"), options);
-    window.addEventListener("resize", () => this.#flag("resized"), options);
+    window.addEventListener("resize", () => this.#onResize(), options);
     document.addEventListener("visibilitychange", () => document.hidden && this.#onAway("hidden_tab"), options);
     this.loop.sync.listen(options);
   }
@@ -32,6 +32,11 @@ export class Controls {
 
   #flag(name) {
     if (this.loop.trial?.shown) this.loop.trial.flags.add(name);
+  }
+
+  #onResize() {
+    this.view.fit();
+    this.#flag("resized");
   }
 
   // The window that is away doesn't hear a key go up.
@@ -65,7 +70,9 @@ export class Controls {
   }
 
   #keepNote() {
-    if (this.loop.trial) this.loop.trial.note = this.view.noteText.value;
+    if (!this.loop.trial) return;
+    this.loop.trial.note = this.view.noteText.value;
+    this.view.markNote(this.loop.trial.note);
   }
 
   #onNoteKey(event) {
@@ -74,6 +81,7 @@ export class Controls {
     event.preventDefault();
     event.stopPropagation();
     this.view.note.hidden = true;
+    if (this.view.noteText.value.trim()) this.view.announceBriefly("Note kept.");
     this.view.root.focus();
   }
 }

@@ -14,13 +14,14 @@ import { actionButton, View } from "./view.js";
 
 const DESKS = { review: ReviewDesk, mask: MaskDesk, study: StudyDesk, practice: StudyDesk };
 const SLOW_MS = 250; // a picture that keeps a person waiting for longer is flagged
+const STAFF_SCALE = 1.5; // who looks for faults may see more of a picture than who names it
 const REASONS_TO_STOP = {
   superseded: "This work goes on in another tab or on another device. Nothing is lost; this tab has stopped.",
   closed: "This campaign takes no more answers. What you said is kept.",
   unknown: "This page is no longer known to the server. Load it again to go on; what isn't sent yet is kept here.",
 };
 const REASONS_TO_LEAVE = {
-  finished: "Everything is answered and saved. Thank you.",
+  finished: "All done: everything is answered and saved. Thank you.",
   block: "This part is done and saved.",
   phase: "This part is done and saved.",
 };
@@ -32,7 +33,7 @@ export class TrialLoop {
     this.report = report;
     this.view = new View(root);
     root.dataset.mode = data.mode;
-    root.style.setProperty("--picture", `${data.settings.picture_px}px`);
+    root.style.setProperty("--picture", `${data.settings.picture_px * (this.isStudy ? 1 : STAFF_SCALE)}px`);
     this.api = new Api(data.settings.api_root, data.session_id, data.mode === "practice");
     this.tasks = new TaskQueue();
     this.pictures = new PictureStore({
@@ -55,6 +56,7 @@ export class TrialLoop {
 
   async start() {
     this.controls.listen();
+    this.view.fit();
     this.view.showMessage("Getting the pictures…");
     this.view.fillHelp(this.desk.helpRows());
     if (await this.sync.start()) {
@@ -88,6 +90,8 @@ export class TrialLoop {
     this.trial = { task, onset: null, flags: new Set(), note: task.note ?? "", since: performance.now(), shown: false };
     this.view.noteText.value = this.trial.note;
     this.view.note.hidden = true;
+    this.view.markNote(this.trial.note);
+    this.view.fit();
     this.desk.begin?.(task);
     this.want();
     this.#present();
@@ -156,18 +160,30 @@ export class TrialLoop {
 
   openFor(trial, onset) {
     trial.onset = onset;
-    this.view.setState("ready", trial.task.id);
     this.view.setPainted(trial.task.id);
     this.desk.opened?.(trial);
+    const waitMs = onset + this.floorMs - performance.now();
+    if (waitMs > 0) setTimeout(() => this.#open(trial), waitMs);
+    else this.#open(trial);
+  }
+
+  #open(trial) {
+    if (this.trial === trial && !this.stopped) this.view.setState("ready", trial.task.id);
+  }
+
+  // Nobody names a picture in so short a time: a key that bounces, or a second tap that was meant for the picture
+  // before, must not answer this one. Such an answer could not be taken back in a study; in a review it can.
+  get floorMs() {
+    return this.isStudy ? this.settings.too_fast_ms : 0;
   }
 
   get isOpen() {
     return !this.stopped && this.trial !== null && this.trial.onset !== null && this.view.root.dataset.state === "ready";
   }
 
-  // The reaction time of something done now; null where it began before the picture was seen.
+  // The reaction time of something done now; null where it began before the picture can have been seen.
   reactionMs(stamp) {
-    if (!this.isOpen || stamp < this.trial.onset) return null;
+    if (!this.isOpen || stamp < this.trial.onset + this.floorMs) return null;
     return Math.round(stamp - this.trial.onset);
   }
 
@@ -220,9 +236,11 @@ export class TrialLoop {
       return;
     }
     this.view.setState("left");
-    this.view.showMessage(REASONS_TO_LEAVE[reason], actionButton("report", "Go on", "Enter"));
+    const goOn = actionButton("report", "Go on", "Enter");
+    const undo = this.isStudy ? [] : [actionButton("undo", "Undo", this.settings.keymap.undo[0])];
+    this.view.showMessage(REASONS_TO_LEAVE[reason], ...undo, goOn);
     this.view.say(REASONS_TO_LEAVE[reason]);
-    this.report(reason);
+    if (this.isStudy) this.report(reason); // staff may still take the last answer back
   }
 
   halt(reason) {
@@ -288,7 +306,7 @@ export class TrialLoop {
       if (entry) undone.push(entry);
     } while (page && this.tasks.lastPage === page);
     if (undone.length === 0) {
-      this.view.tell("There is nothing to undo.");
+      this.view.announceBriefly("There is nothing to undo.");
       if (this.sync.outbox.size === 0) this.sync.check(); // there may be more from earlier tabs
       return true;
     }

@@ -51,6 +51,7 @@ export class ReviewDesk {
 
   begin(task) {
     this.strip.close();
+    this.#markZoom("1");
     this.sourceUrl = null;
     this.seenSource = false;
     this.drawQuestion(task);
@@ -153,7 +154,12 @@ export class ReviewDesk {
     const next = ZOOMS[(ZOOMS.indexOf(this.frame.dataset.zoom ?? "1") + 1) % ZOOMS.length];
     this.frame.dataset.zoom = next;
     this.frame.scrollTo((this.frame.scrollWidth - this.frame.clientWidth) / 2, (this.frame.scrollHeight - this.frame.clientHeight) / 2);
+    this.#markZoom(next);
     this.view.say(next === "1" ? "Zoom off" : `Zoom ${next}00 %`);
+  }
+
+  #markZoom(zoom) {
+    this.view.stage.dataset.zoom = zoom === "1" ? "" : `${zoom}00 %`;
   }
 
   toggleSource() {

@@ -3,6 +3,7 @@
 import { actionButton, element } from "./view.js";
 
 const DIGITS = "1234567890";
+const QUESTION = "Why is it rejected?";
 
 export class ReasonStrip {
   #onDone = null;
@@ -62,12 +63,13 @@ export class ReasonStrip {
     if (!this.#chosen.delete(code)) this.#chosen.add(code);
     const button = this.view.strip.querySelector(`[data-index="${index}"]`);
     button.setAttribute("aria-pressed", String(this.#chosen.has(code)));
+    this.#ask(QUESTION);
     this.view.say(`${label} ${this.#chosen.has(code) ? "chosen" : "not chosen"}`);
   }
 
   #confirm() {
     if (this.#chosen.size === 0) {
-      this.view.strip.querySelector("p").textContent = "Choose at least one reason.";
+      this.#ask("Choose at least one reason.");
       this.view.say("Choose at least one reason.");
       return;
     }
@@ -75,6 +77,10 @@ export class ReasonStrip {
     const codes = this.#reasons.map(([code]) => code).filter((code) => this.#chosen.has(code));
     this.close();
     done(codes);
+  }
+
+  #ask(text) {
+    this.view.strip.querySelector("p").textContent = text;
   }
 
   #draw() {
@@ -85,7 +91,7 @@ export class ReasonStrip {
       return button;
     });
     this.view.strip.replaceChildren(
-      element("p", { textContent: "Why is it rejected?" }), ...buttons,
+      element("p", { textContent: QUESTION }), ...buttons,
       actionButton("strip-confirm", "Reject", "Enter", "reject"), actionButton("strip-cancel", "Back", "Escape", "minor"),
     );
   }

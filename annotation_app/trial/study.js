@@ -3,6 +3,10 @@
 import { expose, measureFrameMs, nextFrame } from "./clock.js";
 import { actionButton, element, noiseFrame, pictureFrame } from "./view.js";
 
+const NONE = "none";
+const MOST_COLUMNS = 5;
+const SLOW_MS = 250;
+
 export class StudyDesk {
   #timeout = null;
   #feedbackFor = null;
@@ -36,7 +40,8 @@ export class StudyDesk {
   }
 
   async prepare() {
-    if (this.loop.settings.exposure.mode === "brief") this.frameMs = await measureFrameMs();
+    const { mode, fixation_ms: fixationMs } = this.loop.settings.exposure;
+    if (mode === "brief" || fixationMs > 0) this.frameMs = await measureFrameMs();
   }
 
   begin() {
@@ -45,23 +50,17 @@ export class StudyDesk {
     this.view.setText(this.view.said, "");
   }
 
+  // A cross, then the picture: until the answer, or briefly and followed by a mask.
   async present(trial) {
     const image = pictureFrame(this.loop.pictures.get(this.urls(trial.task)[0]).image);
-    if (this.loop.settings.picture_px > this.view.stage.clientWidth) trial.flags.add("small_window");
-    if (this.loop.settings.exposure.mode === "unlimited") {
-      await this.loop.paint(trial, [image]);
-      return;
-    }
-    await this.#presentBriefly(trial, image);
-  }
-
-  async #presentBriefly(trial, image) {
-    if (performance.now() - trial.since > 250) trial.flags.add("slow_load");
+    const { exposure } = this.loop.settings;
+    const isBrief = exposure.mode === "brief";
+    if (performance.now() - trial.since > SLOW_MS) trial.flags.add("slow_load");
     const stages = {
       fixation: () => pictureFrame(element("div", { className: "cross" })),
       stimulus: () => image,
       mask: () => noiseFrame(trial.task.id),
-      response: () => pictureFrame(element("span")),
+      response: () => (isBrief ? pictureFrame(element("span")) : image),
     };
     this.view.setState("exposing", trial.task.id);
     this.drawActions(trial.task);
@@ -70,14 +69,17 @@ export class StudyDesk {
       this.view.showOnStage(stages[stage]());
     };
     const alive = () => this.loop.trial === trial && !this.loop.stopped;
-    const seen = await expose(this.loop.settings.exposure, this.frameMs, show, alive);
+    const shown = isBrief ? exposure : { fixation_ms: exposure.fixation_ms, stimulus_ms: 0, mask_ms: 0 };
+    const seen = await expose(shown, this.frameMs, show, alive);
     if (seen === null) return;
     if (seen.dropped) trial.flags.add("frame_drop");
-    await nextFrame();
-    if (alive()) this.loop.openFor(trial, seen.onset);
+    const now = await nextFrame();
+    if (alive()) this.loop.openFor(trial, seen.onset ?? now);
   }
 
   opened(trial) {
+    const side = this.view.stage.querySelector(".frame").clientWidth;
+    if (side < this.loop.settings.picture_px) trial.flags.add("small_window");
     this.loop.sync.recordShown(trial.task, this.loop.pictures.get(this.urls(trial.task)[0]).loadMs);
     this.view.say(`Picture shown. ${this.loop.settings.prompt}`);
     const { response_ms: limitMs, mode } = this.loop.settings.exposure;
@@ -88,7 +90,7 @@ export class StudyDesk {
     if (this.loop.trial !== trial) return;
     const flags = [...trial.flags].sort();
     this.loop.trial = null;
-    this.loop.tasks.postpone(trial.task.id, { undoable: false });
+    this.loop.tasks.answer(trial.task.id); // as over as an answered one
     this.loop.sync.record([this.loop.makeEvent("timeout", trial.task, { flags })]);
     this.loop.show();
   }
@@ -98,11 +100,15 @@ export class StudyDesk {
     const key = JSON.stringify(task.choices);
     if (this.drawn === key && this.view.actions.childElementCount === task.choices.length) return;
     this.drawn = key;
-    this.view.actions.style.setProperty("--columns", String(Math.min(5, Math.max(2, task.choices.length))));
+    this.view.actions.style.minHeight = "";
+    const nOptions = task.choices.filter((choice) => choice !== NONE).length;
+    const columns = Math.ceil(nOptions / Math.ceil(nOptions / MOST_COLUMNS));
+    this.view.actions.style.setProperty("--columns", String(Math.max(2, columns)));
     this.view.setActions(...task.choices.map((choice, index) => {
       const button = actionButton("choose", this.#label(choice), this.optionKeys[index] ?? "");
       button.prepend(button.lastElementChild); // the key stands before the word, where the eye looks for it
       button.dataset.index = String(index);
+      if (choice === NONE) button.dataset.grade = "none"; // apart from the classes, in a row of its own
       return button;
     }));
   }
@@ -142,7 +148,14 @@ export class StudyDesk {
     }
     this.#feedbackFor = task.id;
     this.view.setState("saving", task.id);
-    this.view.showMessage("Saving…");
+    this.#tellBelow("Saving…");
+  }
+
+  // What was right is said where the options were: the picture stays, and stays where it is.
+  #tellBelow(text, ...buttons) {
+    this.view.actions.style.minHeight = `${this.view.actions.offsetHeight}px`;
+    this.drawn = null;
+    this.view.setActions(element("div", { className: "message" }, element("p", { textContent: text }), ...buttons));
   }
 
   // After a practice trial the server says what was right.
@@ -154,7 +167,7 @@ export class StudyDesk {
       return;
     }
     this.view.setState("feedback", this.#feedbackFor);
-    this.view.showMessage(text, actionButton("go-on", "Go on", "Enter"));
+    this.#tellBelow(text, actionButton("go-on", "Go on", "Enter"));
     this.view.say(text);
   }
 

@@ -6,6 +6,7 @@ import { Outbox, retryDelay } from "./outbox.js";
 const N_TASKS = 12;
 const SHOWN_DELAY_MS = 1000; // that a picture was shown goes with its answer, or alone after a while
 const HEARTBEAT_MS = 20000;
+const IS_OVER = new Set(["answer", "timeout"]);
 const OPEN_PHASES = { study: ["trials", "break"], practice: ["practice"] };
 
 export class Sync {
@@ -63,7 +64,7 @@ export class Sync {
     this.#replay();
     this.#take(state);
     if (state.answered) loop.tasks.setHistory(state.answered);
-    this.#noteInterrupted();
+    this.#noteInterrupted(new Set(state.interrupted));
     this.#announceTab();
     this.outbox.flushNow();
     this.#drawLight();
@@ -73,18 +74,19 @@ export class Sync {
   // What an earlier tab said and could not send counts as said.
   #replay() {
     for (const event of this.outbox.events) {
-      if (event.kind === "answer") this.loop.tasks.answer(event.assignment);
+      if (IS_OVER.has(event.kind)) this.loop.tasks.answer(event.assignment);
       else if (event.kind === "undo") this.loop.tasks.reopen(event.assignment);
     }
   }
 
-  // A reload or a crash while a picture was on the screen is part of the record of a study.
-  #noteInterrupted() {
+  // A reload or a crash while a picture was on the screen is part of the record of a study, once: `known` are those that the
+  // server noted when this tab was opened. Noted twice, the trial would be over.
+  #noteInterrupted(known) {
     if (!this.loop.isStudy) return;
     const assignment = read(this.#shownKey);
     const task = this.loop.tasks.upcoming(this.nTasks).find((one) => one.id === assignment);
     if (!task) return;
-    this.outbox.add([this.loop.makeEvent("interrupted", task)]);
+    if (!known.has(task.id)) this.outbox.add([this.loop.makeEvent("interrupted", task)]);
     this.loop.tasks.postpone(task.id, { undoable: false });
     forget(this.#shownKey);
   }
@@ -164,10 +166,11 @@ export class Sync {
     if (!this.state) return;
     const { n_answered: nAnswered, n_total: nTotal, n_today: nToday } = this.state.progress;
     const nWaiting = this.outbox.events.reduce(
-      (sum, event) => sum + (event.kind === "answer" ? 1 : event.kind === "undo" ? -1 : 0), 0,
+      (sum, event) => sum + (IS_OVER.has(event.kind) ? 1 : event.kind === "undo" ? -1 : 0), 0,
     );
-    const practice = this.loop.mode === "practice";
-    this.loop.view.setProgress(practice ? 0 : nAnswered + nWaiting, practice ? 0 : nTotal, this.loop.isStudy ? 0 : nToday);
+    if (this.loop.mode === "practice") this.loop.view.setProgress(0, 0);
+    else if (this.loop.isStudy) this.loop.view.setProgress(nAnswered + nWaiting, nTotal);
+    else this.loop.view.setProgress(nAnswered + nWaiting, nTotal, { nToday, asShare: true });
   }
 
   #drawLight() {

@@ -2,6 +2,8 @@
 
 import { keyLabel } from "./keys.js";
 
+const TOAST_MS = 3000;
+
 export function element(tag, properties = {}, ...children) {
   const { data = {}, ...others } = properties;
   const node = Object.assign(document.createElement(tag), others);
@@ -22,9 +24,11 @@ export function actionButton(act, text, key, grade = "") {
 }
 
 export class View {
+  #toastTimer = null;
+
   constructor(root) {
     this.root = root;
-    const names = ["notice", "question", "stage", "said", "strip", "note", "actions", "announce", "count", "pace", "light"];
+    const names = ["notice", "question", "stage", "said", "strip", "note", "actions", "announce", "count", "pace", "light", "toast"];
     for (const name of names) this[name] = root.querySelector(`.${name}`);
     this.noteText = root.querySelector(".note textarea");
     this.help = root.querySelector(".help-box");
@@ -50,17 +54,38 @@ export class View {
     this.announce.textContent = text;
   }
 
+  // For a moment, and in a place that is there anyway: nothing on the page moves.
+  announceBriefly(text) {
+    clearTimeout(this.#toastTimer);
+    this.toast.textContent = text;
+    this.#toastTimer = setTimeout(() => { this.toast.textContent = ""; }, TOAST_MS);
+  }
+
   tell(text, grade = "") {
     this.notice.dataset.grade = grade;
     this.setText(this.notice, text);
   }
 
-  setProgress(nDone, nTotal, nToday) {
-    this.count.textContent = nTotal ? `${nDone} / ${nTotal}` : "";
+  // asShare: to a reviewer the number of tasks would tell how many of the pictures come twice.
+  setProgress(nDone, nTotal, { nToday = 0, asShare = false } = {}) {
+    const percent = nTotal ? Math.min(100, Math.floor((100 * nDone) / nTotal)) : 0;
+    const count = asShare ? `${percent} %` : `${nDone} / ${nTotal}`;
+    this.count.textContent = nTotal ? count : "";
     this.pace.textContent = nToday ? `${nToday} today` : "";
-    this.progressBar.setAttribute("aria-valuemax", String(nTotal));
-    this.progressBar.setAttribute("aria-valuenow", String(nDone));
-    this.progressBar.firstElementChild.style.width = nTotal ? `${Math.min(100, (100 * nDone) / nTotal)}%` : "0";
+    this.progressBar.setAttribute("aria-valuenow", String(percent));
+    this.progressBar.firstElementChild.style.width = `${percent}%`;
+  }
+
+  // How much of the window lies above the loop, however far the page is scrolled: the stage gets what the controls
+  // leave of the rest, so that all of them can be seen at once.
+  fit() {
+    let above = this.root.getBoundingClientRect().top;
+    for (let node = this.root.getRootNode().host; node; node = node.parentElement) above += node.scrollTop;
+    this.root.style.setProperty("--above", `${Math.round(above)}px`);
+  }
+
+  markNote(note) {
+    this.root.dataset.noted = String(note.trim() !== "");
   }
 
   setLight(light, text) {

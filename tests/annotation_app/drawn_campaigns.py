@@ -10,8 +10,9 @@ from PIL import Image, ImageDraw
 from sqlalchemy import select
 
 from curation.answers import ClientEvent, record_events
-from curation.campaigns import NewItem, add_items, create_campaign, new_public_id, sha256_text, staff
+from curation.campaigns import NewItem, create_campaign, new_public_id, sha256_text, staff
 from curation.database import Store
+from curation.item_placement import place_items
 from curation.protocol import parse_protocol
 from curation.review import assign, import_review
 from curation.study import invite, plan_study
@@ -86,7 +87,7 @@ def begin_masks(store: Store, slug: str, photographs: Path, reviewers: list[str]
             )
             for path in files
         ]
-        for path, item_id in zip(files, add_items(session, campaign, items), strict=True):
+        for path, item_id in zip(files, place_items(session, campaign, items).new, strict=True):
             session.add(
                 MaskCandidate(
                     public_id=new_public_id(),

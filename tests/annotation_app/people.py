@@ -20,8 +20,9 @@ from PIL import Image
 from sqlalchemy import select
 
 from curation.answers import open_session
-from curation.campaigns import NewItem, add_items, create_campaign, new_participant, new_public_id, staff
+from curation.campaigns import NewItem, create_campaign, new_participant, new_public_id, staff
 from curation.database import Store
+from curation.item_placement import place_items
 from curation.tables import Assignment, Campaign, CurrentAnswer, Event, EventReason, Item, MaskCandidate
 from tests.repository import ROOT
 
@@ -137,7 +138,10 @@ def _make(
         campaign = create_campaign(session, slug, kind, {}, seed=1)
         campaign.state = "open"
         rater = staff(session, subject) if subject else new_participant(session, campaign)[0]
-        ids = [add_items(session, campaign, [item], role)[0] for item, role in zip(items, roles, strict=True)]
+        ids = [
+            place_items(session, campaign, [item], role).new[0]
+            for item, role in zip(items, roles, strict=True)
+        ]
         choices = json.dumps(CHOICES) if kind == "study" else "[]"
         session.add_all(
             Assignment(

@@ -16,7 +16,8 @@ from annotation_app.payloads import StudyHooks, queue_state
 from annotation_app.trial_assets import modules, version
 from curation.campaigns import new_public_id
 from curation.database import Store, open_store
-from curation.tables import Item, Rater
+from curation.study import resume
+from curation.tables import Event, Item, Rater
 from tests.annotation_app.people import (
     TELLTALE,
     Client,
@@ -327,11 +328,24 @@ def test_a_participant_is_told_ids_and_options_only(api: Client, store: Store, t
     tab = open_tab(store, place)
     state = api.get("/api/tasks", tab)
     assert {frozenset(task) for task in state["tasks"]} == {frozenset({"id", "item", "block", "choices"})}
-    assert set(state) == {"live", "open", "phase", "progress", "tasks", "outbox_key", "kind"}
+    assert set(state) == {"live", "open", "phase", "progress", "tasks", "outbox_key", "kind", "interrupted"}
     text = json.dumps(state)
     assert not [
         word for word in (TELLTALE, str(tmp_path), "catch", "main", "expected", "shape") if word in text
     ]
+
+
+def test_a_tab_that_starts_is_told_of_the_trial_that_was_noted_as_interrupted_when_it_opened(
+    api: Client, store: Store, tmp_path: Path
+) -> None:
+    place = make_study(store, tmp_path, 3)
+    first = assignment_ids(store, place)[0]
+    older = open_tab(store, place)
+    api.post(older, [{"event_id": new_public_id(), "assignment": first, "kind": "shown"}])
+    newer = open_tab(store, place)
+    assert resume(store, place.rater_id, newer) == 1
+    assert api.get("/api/tasks", newer)["interrupted"] == [first]
+    assert api.get("/api/tasks", open_tab(store, place))["interrupted"] == []
 
 
 @pytest.mark.parametrize(
@@ -369,3 +383,16 @@ def test_the_modules_are_served_under_their_version_only(api: Client) -> None:
     assert api.request("/api/trial/0123456789abcdef/main.js")[0] == 404
     assert api.request(f"/api/trial/{version()}/trial.css")[0] == 404
     assert api.request(f"/api/trial/{version()}/..%2fapi.py")[0] == 404
+
+
+def test_a_browser_can_not_say_that_its_answers_are_simulated(
+    api: Client, store: Store, tmp_path: Path
+) -> None:
+    place = make_review(store, tmp_path, 1)
+    tab = open_tab(store, place)
+    (task,) = api.get("/api/tasks", tab)["tasks"]
+    event = {"event_id": "e-1", "assignment": task["id"], "kind": "answer", "answer": "accept"}
+    reply = api.post(tab, [{**event, "flags": ["simulated", "too_fast"]}])
+    assert reply["acks"][0]["status"] == "stored"
+    with store.read() as session:
+        assert session.scalar(select(Event.flags)) == "too_fast"

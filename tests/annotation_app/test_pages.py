@@ -11,8 +11,10 @@ import annotation_app
 from annotation_app import settings
 from annotation_app.identity import find_participant
 from curation.database import Store, open_store
+from curation.review import assign, import_review
 from curation.study import withdraw
 from curation.tables import Adjudication, Campaign, ClientSession, Consent, Rater, Slot, Snapshot
+from curation.work_queue import pending
 from tests.annotation_app.drawn_campaigns import (
     CLASSES,
     answer,
@@ -91,9 +93,8 @@ def press(app: AppTest, label: str) -> AppTest:
 
 def mounted(app: AppTest) -> bool:
     """Return whether the trial loop is on the page."""
-    return any(
-        "bidi" in type(node.proto).__name__.lower() for node in app.main if node.type == "bidi_component"
-    )
+    names = [node.proto.component_name for node in app.main if node.type == "bidi_component"]
+    return any("cuebench_trial" in name for name in names)
 
 
 def test_a_local_visitor_is_asked_for_a_name_once_and_it_is_kept_in_the_address(
@@ -128,7 +129,7 @@ def test_a_reviewer_sees_the_own_campaigns_with_the_own_count_only(
     begin_review(store, "others", cues, ["bo"])
     answer(store, staff_id(store, "ana"), first, "accept", 3)
     text = said(visit(reviewer="ana"))
-    assert "3 of 24 yours" in text
+    assert "12 % of yours" in text
     assert "others" not in text
     assert not [role for role in ("Adjudicate", "Administer") if role in text]
 
@@ -229,13 +230,15 @@ def test_a_newer_tab_takes_over_and_the_older_one_can_take_back(
         assert session.scalar(select(func.count()).select_from(ClientSession)) == 3
 
 
-def test_all_done_is_said_once_every_answer_is_in(
+def test_who_is_through_gets_the_loop_again_for_there_the_last_answer_can_be_taken_back(
     store: Store, cues: Path, visit: Callable[..., AppTest]
 ) -> None:
     first = begin_review(store, "first", cues, ["ana"])
     press(visit(reviewer="ana", page="work", campaign="first"), "I have read this")
     answer(store, staff_id(store, "ana"), first, "accept")
-    assert "All done: 24 of 24" in said(visit(reviewer="ana", page="work", campaign="first"))
+    app = visit(reviewer="ana", page="work", campaign="first")
+    assert mounted(app)
+    assert "an hour" not in said(app)
 
 
 def test_the_own_progress_names_nobody_else(store: Store, cues: Path, visit: Callable[..., AppTest]) -> None:
@@ -243,8 +246,27 @@ def test_the_own_progress_names_nobody_else(store: Store, cues: Path, visit: Cal
     answer(store, staff_id(store, "ana"), first, "accept", 5)
     answer(store, staff_id(store, "bo"), first, "reject", 7)
     app = visit(reviewer="ana", page="progress")
-    assert [metric.value for metric in app.metric][:2] == ["5 of 24", "5"]
+    assert [metric.label for metric in app.metric] == ["Answered", "Today", "Pace"]
+    assert [metric.value for metric in app.metric][:2] == ["20 %", "5"]
     assert "bo" not in said(app).split()
+    answer(store, staff_id(store, "ana"), first, "accept")
+    done = visit(reviewer="ana", page="progress")
+    assert [metric.label for metric in done.metric] == ["Answered", "Today", "Same verdict again"]
+
+
+def test_no_page_tells_a_reviewer_how_many_pictures_come_twice(
+    store: Store, cues: Path, visit: Callable[..., AppTest]
+) -> None:
+    import_review(store, "first", str(cues), overlap=0.0, repeat_share=0.25)
+    assign(store, "first", ["ana"])
+    first = campaign_id(store, "first")
+    n_tasks = len(pending(store, staff_id(store, "ana"), first, 1_000))
+    assert n_tasks > 24
+    answer(store, staff_id(store, "ana"), first, "accept", 5)
+    for page in ("campaigns", "progress", "work"):
+        app = visit(reviewer="ana", page=page, campaign="first")
+        told = said(app) + " ".join(str(metric.value) for metric in app.metric)
+        assert str(n_tasks) not in told
 
 
 def _split_review(store: Store, cues: Path) -> str:
@@ -262,7 +284,7 @@ def test_a_split_is_decided_with_a_reason_and_votes_show_no_names(
     assert "2 pictures left to decide on" in said(app)
     assert {"ana", "bo"} & set(said(app).split()) == set()
     press(app, "Accept")
-    assert "a decision needs its reason" in said(app)
+    assert "A decision needs its reason, in 1 to 2,000 characters" in said(app).splitlines()
     app.text_area[0].input("the outline is whole")
     press(app, "Accept")
     assert "1 picture left to decide on" in said(app)
@@ -287,7 +309,8 @@ def test_the_administrator_sees_coverage_raters_and_reasons(
     store: Store, cues: Path, visit: Callable[..., AppTest]
 ) -> None:
     app = visit(reviewer="head", page="admin", campaign=_split_review(store, cues))
-    coverage, raters = (frame.value for frame in app.dataframe)
+    coverage, reasons, raters = (frame.value for frame in app.dataframe)
+    assert reasons.to_dict("list") == {"reason": ["wrong class"], "pictures": [2]}
     assert sorted(coverage["class"]) == sorted(name for names in CLASSES.values() for name in names)
     assert dict(zip(raters["rater"], raters["answered"], strict=True)) == {"ana": 24, "bo": 2}
     assert {metric.label: metric.value for metric in app.metric}["Split"] == "2"
@@ -328,6 +351,10 @@ def test_a_participant_goes_from_consent_to_the_completion_code(
     assert "Practice." in said(app)
     assert answer_trials(store, rater, study_id, practice=True) == 2
     app.run()
+    assert "Now it counts" in said(app)
+    assert "the first has 4 pictures" in said(app)
+    assert not mounted(app)
+    press(app, "Begin")
     assert "Part 1 of 2" in said(app)
     assert mounted(app)
     assert answer_trials(store, rater, study_id, n=4) == 4

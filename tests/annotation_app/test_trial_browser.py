@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from sqlalchemy import select
 
 from curation.database import Store, open_store
-from curation.tables import Event, Item
+from curation.tables import Assignment, Event, Item
 from tests.annotation_app.people import (
     CHOICES,
     TELLTALE,
@@ -27,7 +28,7 @@ from tests.annotation_app.people import (
 from tests.lanes import chromium_path
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, BrowserContext, Page, Route, WebSocket
+    from playwright.sync_api import Browser, BrowserContext, Locator, Page, Route, WebSocket
 
 FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
@@ -35,6 +36,7 @@ FLAGS = (
     "--disable-dev-shm-usage",
 )
 LAPTOP = {"width": 1400, "height": 900}
+SMALL_LAPTOP = {"width": 1366, "height": 768}
 TABLET = {"width": 820, "height": 1180}
 
 pytestmark = pytest.mark.browser
@@ -118,6 +120,13 @@ def press(page: Page, *keys: str) -> None:
         page.keyboard.press(key)
 
 
+def bottom(locator: Locator) -> float:
+    """Return how far down the window something reaches, in CSS px."""
+    box = locator.bounding_box()
+    assert box is not None
+    return box["y"] + box["height"]
+
+
 def assignment(page: Page) -> str:
     return str(page.locator(".trial").get_attribute("data-assignment"))
 
@@ -140,6 +149,7 @@ def test_every_key_of_a_review_does_what_it_says(store: Store, opened: Opened, t
     page.keyboard.press("Enter")
     assert "Choose at least one reason" in page.locator(".strip").inner_text()
     page.keyboard.press("2")
+    assert "Choose at least one reason" not in page.locator(".strip").inner_text()
     page.keyboard.press("8")
     page.keyboard.press("4")
     page.keyboard.press("4")
@@ -191,10 +201,16 @@ def test_answers_carry_times_and_flags(store: Store, opened: Opened, tmp_path: P
 def test_zoom_and_photograph(store: Store, opened: Opened, tmp_path: Path) -> None:
     page = opened(make_review(store, tmp_path, 3))
     frame = page.locator(".stage .frame").first
-    for zoom, side in (("2", 896), ("4", 1792), ("1", 448)):
+
+    def side() -> float:
+        return float(frame.locator("img").evaluate("node => node.getBoundingClientRect().width"))
+
+    whole = side()
+    for zoom, said in (("2", "200 %"), ("4", "400 %"), ("1", "")):
         press(page, "z")
         assert frame.get_attribute("data-zoom") == zoom
-        assert round(frame.locator("img").evaluate("node => node.getBoundingClientRect().width")) == side
+        assert side() == pytest.approx(int(zoom) * whole, abs=1)
+        assert page.locator(".stage").get_attribute("data-zoom") == said
     press(page, "v")
     page.locator(".source img").wait_for()
     assert page.locator(".source img").evaluate("node => node.naturalWidth") == 320
@@ -212,10 +228,24 @@ def test_no_key_decides_while_a_note_is_written(store: Store, opened: Opened, tm
     page.keyboard.type("saxaul? 123")
     assert assignment(page) == assignment_ids(store, place)[0]
     page.keyboard.press("Enter")
+    assert page.locator(".note").is_hidden()
+    assert page.locator(".trial").get_attribute("data-noted") == "true"
     press(page, "a")
     wait_saved(page)
     (event,) = stored_events(store)
     assert (event.answer, event.note) == ("accept", "saxaul? 123")
+    assert page.locator(".trial").get_attribute("data-noted") == "false"
+
+
+def test_that_there_is_nothing_to_undo_is_said_without_moving_the_page(
+    store: Store, opened: Opened, tmp_path: Path
+) -> None:
+    page = opened(make_review(store, tmp_path, 3))
+    before = page.locator(".stage").bounding_box()
+    press(page, "u")
+    assert page.locator(".toast").inner_text() == "There is nothing to undo."
+    assert page.locator(".stage").bounding_box() == before
+    page.locator(".toast:empty").wait_for(state="attached")
 
 
 def test_a_held_key_judges_one_picture(store: Store, opened: Opened, tmp_path: Path) -> None:
@@ -250,7 +280,7 @@ def test_a_reload_after_each_key_loses_and_doubles_nothing(
     wait_saved(page)
     assert standing(store) == ["accept", "unsure", "accept", "unsure", "accept", None]
     assert len(stored_events(store)) == 5
-    assert page.locator(".count").inner_text() == "5 / 6"
+    assert page.locator(".count").inner_text() == "83 %"
 
 
 def test_undo_goes_back_to_what_an_earlier_tab_said(store: Store, opened: Opened, tmp_path: Path) -> None:
@@ -288,8 +318,26 @@ def test_the_page_is_told_once_all_is_answered_and_saved(
     page = opened(make_review(store, tmp_path, 15))
     press(page, *"a" * 15)
     wait_for(page, "left")
+    page.keyboard.press("Enter")
     page.get_by_text("page: finished").wait_for()
     assert standing(store) == ["accept"] * 15
+
+
+@pytest.mark.parametrize("reloads", [False, True])
+def test_the_very_last_answer_can_be_taken_back(
+    store: Store, opened: Opened, tmp_path: Path, *, reloads: bool
+) -> None:
+    page = opened(make_review(store, tmp_path, 2))
+    press(page, "a", "a")
+    wait_for(page, "left")
+    assert "All done" in page.locator(".message").inner_text()
+    if reloads:
+        page.reload()
+        wait_for(page, "left")
+    page.keyboard.press("u")
+    press(page, "s")
+    wait_for(page, "left")
+    assert standing(store) == ["accept", "unsure"]
 
 
 def test_many_at_once_gives_one_event_each(store: Store, opened: Opened, tmp_path: Path) -> None:
@@ -344,6 +392,17 @@ def test_a_tablet_works_by_touch(store: Store, browser: Browser, server: Server,
         assert box is not None
         assert box["height"] >= 44
         assert box["y"] + box["height"] <= TABLET["height"]
+    page.locator("[data-act=source]").tap()
+    page.locator(".source img").wait_for()
+    stage = page.locator(".stage").bounding_box()
+    assert stage is not None
+    for frame in page.locator(".stage .frame").all():
+        box = frame.bounding_box()
+        assert box is not None
+        assert box["x"] >= stage["x"]
+        assert box["x"] + box["width"] <= stage["x"] + stage["width"]
+        assert bottom(frame) <= bottom(page.locator(".stage"))
+    assert max(map(bottom, page.locator(".actions button").all())) <= TABLET["height"]
     page.locator("[data-act=accept]").tap()
     wait_for(page, "ready")
     page.locator("[data-act=reject]").tap()
@@ -352,6 +411,16 @@ def test_a_tablet_works_by_touch(store: Store, browser: Browser, server: Server,
     wait_saved(page)
     context.close()
     assert standing(store) == ["accept", "reject", None, None]
+
+
+def test_the_reasons_can_all_be_seen_at_once_on_a_small_laptop(
+    store: Store, opened: Opened, tmp_path: Path
+) -> None:
+    page = opened(make_review(store, tmp_path, 3))
+    page.set_viewport_size(SMALL_LAPTOP)  # type: ignore[arg-type]
+    press(page, "x")
+    assert bottom(page.locator(".strip")) <= SMALL_LAPTOP["height"]
+    assert page.locator(".stage .frame").evaluate("node => node.clientWidth") >= 300
 
 
 # --- what goes wrong --------------------------------------------------------------------------------------------
@@ -507,6 +576,51 @@ def test_a_participant_chooses_by_digits_and_mouse_and_takes_nothing_back(
     assert {event.kind for event in stored_events(store)} == {"shown", "answer"}
 
 
+def test_an_answer_sooner_than_anybody_can_see_counts_for_nothing(
+    store: Store, opened: Opened, tmp_path: Path
+) -> None:
+    page = opened(make_study(store, tmp_path, 3), "study", too_fast_ms=2_000, exposure={"fixation_ms": 0})
+    first = assignment(page)
+    page.keyboard.press("1")
+    page.locator(".trial[data-state=painting], .trial[data-state=exposing]").wait_for()
+    page.locator(f".trial[data-painted]:not([data-painted='{first}']):not([data-painted=''])").wait_for()
+    page.keyboard.press("2")  # the second tap comes when the next picture is already there
+    page.get_by_role("button", name="camera").click()
+    press(page, "3")
+    wait_saved(page)
+    wait_for(page, "ready")
+    answers = stored_events(store, "answer")
+    assert [event.answer for event in answers] == [CHOICES[0], CHOICES[2]]
+    assert all(event.rt_ms is not None and event.rt_ms >= 2_000 for event in answers)
+
+
+def test_a_cross_comes_before_each_picture_of_a_study(store: Store, opened: Opened, tmp_path: Path) -> None:
+    page = opened(make_study(store, tmp_path, 3), "study", exposure={"fixation_ms": 300})
+    page.keyboard.press("1")
+    page.locator(".stage .cross").wait_for()
+    assert page.locator(".stage img").count() == 0
+    wait_for(page, "ready")
+    assert page.locator(".stage img").count() == 1
+
+
+def test_all_options_and_the_picture_can_be_seen_at_once_on_a_small_laptop(
+    store: Store, opened: Opened, tmp_path: Path
+) -> None:
+    place = make_study(store, tmp_path, 3)
+    with store.write() as session:
+        for assigned in session.scalars(select(Assignment)):
+            assigned.choices_json = json.dumps([*CHOICES, "none"])
+    page = opened(place, "study", option_labels={"none": "None of these, or can't tell"})
+    page.set_viewport_size(SMALL_LAPTOP)  # type: ignore[arg-type]
+    buttons = page.locator(".actions button")
+    assert max(map(bottom, buttons.all())) <= SMALL_LAPTOP["height"]
+    assert page.locator(".stage .frame").evaluate("node => node.clientWidth") >= 350
+    last, row = buttons.last.bounding_box(), page.locator(".actions").bounding_box()
+    assert last is not None
+    assert row is not None
+    assert last["width"] == row["width"]
+
+
 def test_a_brief_exposure_takes_answers_only_once_it_is_over(
     store: Store, opened: Opened, tmp_path: Path
 ) -> None:
@@ -539,20 +653,14 @@ def test_a_brief_exposure_takes_answers_only_once_it_is_over(
     assert event.rt_ms >= 500  # from the onset of the picture, which mask and picture follow
 
 
-def test_a_trial_that_is_not_answered_in_time_is_recorded_and_comes_back(
+def test_a_trial_that_is_not_answered_in_time_is_recorded_and_does_not_come_back(
     store: Store, opened: Opened, tmp_path: Path
 ) -> None:
     place = make_study(store, tmp_path, 2)
     exposure = {"mode": "brief", "fixation_ms": 0, "stimulus_ms": 50, "mask_ms": 0, "response_ms": 300}
-    page = opened(place, "study", wait="exposing", exposure=exposure)
-    first = assignment(page)
-    page.wait_for_function(
-        "first => document.querySelector('[data-testid=stBidiComponentIsolated]').shadowRoot"
-        ".querySelector('.trial').dataset.assignment !== first",
-        arg=first,
-    )
+    page = opened(place, "study", wait="saving", exposure=exposure)
     wait_saved(page)
-    assert next(event.kind for event in stored_events(store) if event.kind != "shown") == "timeout"
+    assert [event.kind for event in stored_events(store) if event.kind != "shown"] == ["timeout", "timeout"]
     assert standing(store) == [None, None]
 
 
@@ -585,7 +693,8 @@ def test_practice_shows_feedback_before_the_next_trial(store: Store, opened: Ope
     for key in "12":
         press(page, key)
         wait_for(page, "feedback")
-        assert page.locator(".message p").inner_text() == "That was right."
+        assert page.locator(".actions .message p").inner_text() == "That was right."
+        assert page.locator(".stage img").is_visible()
         page.keyboard.press("5")
         page.keyboard.press("Enter")
     page.get_by_text("page: phase").wait_for()
@@ -654,7 +763,7 @@ def test_a_mask_is_picked_by_digit_box_or_none(store: Store, opened: Opened, tmp
     press(page, "b")
     page.keyboard.press("Shift+ArrowRight")
     page.keyboard.press("Enter")
-    page.get_by_text("page: finished").wait_for()
+    wait_for(page, "left")
     answers = [event.answer for event in stored_events(store)]
     assert answers[1] == "none"
     assert answers[0] not in (None, "none")

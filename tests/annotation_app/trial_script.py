@@ -10,16 +10,19 @@ import streamlit as st
 from annotation_app.trial import Mode, trial
 from curation.answers import open_session
 from curation.campaigns import new_public_id
+from curation.study import resume
 from tests.annotation_app.trial_page import page_store
 
 st.set_page_config(layout="wide")
 st.html("<style>.stMainBlockContainer {padding: 3.5rem 1rem 1rem}</style>")
+mode = cast("Mode", st.query_params.get("mode", "review"))
+assert mode in get_args(Mode)
 campaign_id, rater_id = (int(part) for part in st.query_params["place"].split("-"))
 if "tab" not in st.session_state:
     st.session_state["tab"] = new_public_id()
     open_session(page_store(), rater_id, campaign_id, st.session_state["tab"])
-mode = cast("Mode", st.query_params.get("mode", "review"))
-assert mode in get_args(Mode)
+    if mode in {"study", "practice"}:
+        resume(page_store(), rater_id, st.session_state["tab"])
 outcome = trial(
     session_id=st.session_state["tab"],
     mode=mode,
