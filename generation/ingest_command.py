@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
@@ -16,7 +14,7 @@ from data_manifests.storage import exists, parent, read_bytes
 from data_manifests.taxonomy import read_taxonomy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    pass
 
 
 @click.command(
@@ -57,10 +55,11 @@ def ingest(
     usable photographs per class, duplicates, licences that are missing, and what to do about each problem.
     """
     from generation.ingest import ingest as ingest_photographs
+    from generation.progress import progress_bar
 
     _check_out(out, force=force)
     known = read_taxonomy(taxonomy)
-    with _progress_bar() as on_progress:
+    with progress_bar("ingest", "photo") as on_progress:
         result = ingest_photographs(
             photos,
             known,
@@ -91,17 +90,3 @@ def _check_out(out: str, *, force: bool) -> None:
         raise CuebenchError(
             f"{out}: not a source manifest, and --force replaces nothing else; choose another name"
         )
-
-
-@contextmanager
-def _progress_bar() -> Iterator[Callable[[int, int], None]]:
-    """Give a function that shows how many of all files are done, with rate and time left, on stderr."""
-    from tqdm import tqdm
-
-    with tqdm(desc="ingest", unit="photo", dynamic_ncols=True, disable=sys.stderr is None) as bar:
-
-        def show(n_done: int, n_all: int) -> None:
-            bar.total = n_all
-            bar.update(n_done - bar.n)
-
-        yield show

@@ -156,7 +156,7 @@ def render_source(
 def _render_source(
     recipe: Recipe, context: RunContext, source: SourceRecord, pick: MaskRecord | None
 ) -> SourceResult:
-    photograph = _read_photograph(context, source)
+    photograph = read_photograph(context, source)
     if isinstance(photograph, Unavailable):
         return failed_source(recipe, source, photograph.status, photograph.detail)
     found = _find_mask(recipe.mask, context, source, photograph, pick)
@@ -188,7 +188,8 @@ def _attempts(recipe: Recipe, source: SourceRecord, mask: MaskRecord | None) -> 
     ]
 
 
-def _read_photograph(context: RunContext, source: SourceRecord) -> Photograph | Unavailable:
+def read_photograph(context: RunContext, source: SourceRecord) -> Photograph | Unavailable:
+    """Return the decoded photograph of a source, or why there is none (gone, changed, unreadable)."""
     url = storage.join(context.out, source.file_name)
     try:
         data = storage.read_bytes(url)
@@ -210,7 +211,7 @@ def _find_mask(
 ) -> tuple[Mask | Unavailable, MaskRecord] | Unavailable:
     """Return the mask (or why there is none) with its row, stored in the run folder."""
     if pick is not None:
-        picked = _read_pick(context, photograph, pick)
+        picked = read_pick(context, photograph, pick)
         if isinstance(picked, Unavailable):
             return picked
         return picked, _store_mask(context, pick, picked)
@@ -261,7 +262,8 @@ def _store_mask(context: RunContext, row: MaskRecord, mask: Mask) -> MaskRecord:
     return row.model_copy(update={"mask_sha256": digest, "file_name": name})
 
 
-def _read_pick(context: RunContext, photograph: Photograph, pick: MaskRecord) -> Mask | Unavailable:
+def read_pick(context: RunContext, photograph: Photograph, pick: MaskRecord) -> Mask | Unavailable:
+    """Return the mask that a person picked for a photograph, or why it can't be used."""
     if pick.file_name is None:
         return Unavailable("mask_empty", f"the pick for this photograph is `none` ({pick.segmenter})")
     url = storage.join(context.picks, pick.file_name)

@@ -28,7 +28,7 @@ from generation.masks import MAX_AREA_SHARE
 from generation.outcome import Unavailable
 from generation.peers.systems import PeerPicture, Stimulus, find_system, stimuli_of
 from generation.photograph import Photograph
-from generation.source_cues import RunContext, _read_photograph, _read_pick
+from generation.source_cues import RunContext, read_photograph, read_pick
 
 MANIFEST = "stimuli.jsonl"
 NO_MASK, FULL_FRAME = "no_mask", "full_frame"
@@ -71,7 +71,7 @@ class StimulusSources:
 
     def load(self, record: SourceRecord, *, needs_mask: bool) -> PeerPicture | Unavailable:
         """Return a photograph with its mask; without one the frame counts, where no mask is needed."""
-        photograph = _read_photograph(RunContext(out=self.photos), record)
+        photograph = read_photograph(RunContext(out=self.photos), record)
         if isinstance(photograph, Unavailable):
             return photograph
         pick = self.picks.get((record.source_id, record.cue_kind))
@@ -82,7 +82,7 @@ class StimulusSources:
     def _with_mask(self, photograph: Photograph, pick: MaskRecord | None) -> PeerPicture | Unavailable:
         if pick is None:
             return PeerPicture(photograph.image, np.ones(photograph.image.shape[:2], bool))
-        mask = _read_pick(RunContext(out="", picks=self.masks), photograph, pick)
+        mask = read_pick(RunContext(out="", picks=self.masks), photograph, pick)
         if isinstance(mask, Unavailable):
             return mask
         if not mask.any():
