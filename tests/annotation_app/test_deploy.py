@@ -21,6 +21,7 @@ from curation.database import open_store
 from curation.tables import Assignment, Item
 from tests.annotation_app.drawn_campaigns import begin_review, begin_study, campaign_id, staff_id, write_cues
 from tests.annotation_app.running_app import read_page, running_app
+from tests.curation.conftest import BACKENDS, fresh_postgres
 from tests.repository import ROOT
 
 NGINX = shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin")
@@ -72,11 +73,21 @@ def _adapted(folder: Path, app_port: str, study_port: int, staff_port: int) -> s
     return text
 
 
+@pytest.fixture(scope="module", params=BACKENDS)
+def record_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Give the URL of an empty database: of SQLite, and of PostgreSQL, which the guide is about."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path_factory.mktemp('record') / 'record.db'}"
+        return
+    with fresh_postgres() as url:
+        yield url
+
+
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def site(record_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     folder = tmp_path_factory.mktemp("deploy")
     cues = write_cues(folder / "cues", 3)
-    store = open_store(str(folder / "record.db"))
+    store = open_store(record_url)
     begin_review(store, "first", cues, ["ana"])
     (token,) = begin_study(store, "paper", cues, 1)
     ana, session_id = staff_id(store, "ana"), new_public_id()
@@ -88,7 +99,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     store.close()
     (folder / "cuebench.htpasswd").write_text("ana:{PLAIN}secret\nhead:{PLAIN}other\n")
     study_port, staff_port = _free_port(), _free_port()
-    options = ("--db", str(folder / "record.db"), "--user-header", "X-Remote-User", "--admin", "head")
+    options = ("--db", record_url, "--user-header", "X-Remote-User", "--admin", "head")
     with running_app(folder, *options) as app:
         conf = _adapted(folder, app.url.rpartition(":")[2], study_port, staff_port)
         (folder / "site.conf").write_text(conf)
