@@ -25,6 +25,7 @@ import numpy as np
 from scipy import stats
 
 from curation.agreement import Estimator, fleiss_kappa, observed_agreement, prevalence
+from curation.linearised_errors import linearised_variance
 from curation.ratings import FloatArray, IntArray, Ratings
 
 
@@ -80,18 +81,10 @@ def item_terms(
 
 
 def linearised_item_variance(counts: IntArray) -> float | None:
-    """Return Gwet's variance over items [1]_ of `gwet`'s kappa: 1 / (N (N - 1)) sum (kappa*_i - kappa)^2."""
+    """Return Gwet's variance over items [1]_ of `gwet`'s kappa: p_e|i = sum_k pi_k n_ik / r_i."""
     rated = counts[counts.sum(1) >= 1]
-    kappa = fleiss_kappa(rated)
-    if kappa.value is None or kappa.p_expected is None or len(rated) < 2:
-        return None
-    r = rated.sum(1)
-    agreement, paired, _, _ = item_terms(rated, "gwet")
-    n, p_e = len(rated), kappa.p_expected
-    own = (n / paired.sum()) * (agreement - p_e * paired) / (1 - p_e)
-    expected = (rated @ prevalence(rated)) / r
-    linear = own - 2 * (1 - kappa.value) * (expected - p_e) / (1 - p_e)
-    return float(((linear - kappa.value) ** 2).sum() / (n * (n - 1)))
+    expected = (rated @ prevalence(rated)) / rated.sum(1)
+    return linearised_variance(rated, fleiss_kappa(rated), expected)
 
 
 def standard_errors(ratings: Ratings, estimator: Estimator = "gwet") -> StandardErrors:

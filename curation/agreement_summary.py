@@ -17,6 +17,7 @@ from curation.agreement import (
 )
 from curation.agreement_errors import Interval, StandardErrors, interval, perfect_interval, standard_errors
 from curation.category_errors import category_standard_errors
+from curation.linearised_errors import ac1_se, conger_se, randolph_se
 from curation.ratings import Ratings
 from data_manifests.errors import CuebenchError
 
@@ -33,7 +34,10 @@ class CategoryKappa:
 
 @dataclass(frozen=True)
 class AgreementSummary:
-    """Fleiss' kappa with errors and interval, category by category, and other coefficients beside it."""
+    """Fleiss' kappa with errors and interval, category by category, and other coefficients beside it.
+
+    `se_beside` holds the standard errors of AC1, Randolph and Conger over items.
+    """
 
     estimator: Estimator
     kappa: Kappa
@@ -50,6 +54,7 @@ class AgreementSummary:
     alpha: float | None
     randolph: float | None
     conger: float | None
+    se_beside: dict[str, float | None]
     warnings: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
@@ -79,6 +84,7 @@ class AgreementSummary:
             "alpha": self.alpha,
             "randolph": self.randolph,
             "conger": self.conger,
+            "se_beside": self.se_beside,
             "warnings": list(self.warnings),
         }
 
@@ -123,6 +129,7 @@ def summarise_agreement(
         per_category=tuple(CategoryKappa(name, int(n), value, error) for name, n, value, error in categories),
         **others,
         conger=conger_kappa(ratings).value,
+        se_beside={"ac1": ac1_se(counts), "randolph": randolph_se(counts), "conger": conger_se(ratings)},
         warnings=tuple(_warnings(ratings, kappa, se, others["ac1"])),
     )
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
 from curation.agreement import ac1
 from curation.agreement_errors import interval
 from curation.gate_checks import Check, decide, percent, undecided
 from curation.gate_rules import GateRules, Review
+from curation.linearised_errors import ac1_se
 from curation.rating_records import AdjudicationRecord, VerdictRecord
 from curation.ratings import IntArray, make_ratings
 from curation.shares import binomial_lower_bound
@@ -97,15 +96,8 @@ def ac1_lower_bound(counts: IntArray, level: float) -> float | None:
     if value.p_observed >= 1 - 1e-15:
         u = 1 - (1 - level) ** (1 / int(paired.sum()))
         return float((1 - u - value.p_expected) / (1 - value.p_expected))
-    n, q, p_e = len(r), counts.shape[1], value.p_expected
-    pi = (counts / r[:, None]).mean(0)
-    pairs = np.maximum(r * (r - 1), 1)
-    own_agreement = (counts * (counts - 1)).sum(1) / pairs
-    own = (n / paired.sum()) * (own_agreement - p_e * paired) / (1 - p_e)
-    expected = (counts @ (1 - pi)) / r / (q - 1)
-    linear = own - 2 * (1 - value.value) * (expected - p_e) / (1 - p_e)
-    se = float(np.sqrt(((linear - value.value) ** 2).sum() / (n * max(n - 1, 1))))
-    return interval(value.value, se, level).lower_bound
+    se = ac1_se(counts)
+    return None if se is None else interval(value.value, se, level).lower_bound
 
 
 def _known_bad(verdicts: Sequence[VerdictRecord], review: Review, level: float) -> Check:

@@ -16,6 +16,7 @@ from curation.agreement_errors import (
     two_way_bootstrap,
 )
 from curation.category_errors import category_standard_errors
+from curation.linearised_errors import ac1_se, conger_se, randolph_se
 from curation.power import Crowd, Design, simulate
 from curation.ratings import FloatArray, IntArray, Ratings, make_ratings
 from tests.curation.agreement_tables import (
@@ -255,3 +256,19 @@ def test_no_bound_lies_below_minus_one_or_above_its_kappa() -> None:
     below = interval(-3.0, 0.6)  # possible where many items have a single rating
     assert below.lower == below.lower_bound == -3.0 < below.upper
     assert interval(0.8, 0.03).lower > -1
+
+
+def test_errors_of_the_coefficients_beside_kappa_are_reproduced() -> None:
+    assert ac1_se(DIAGNOSES) == pytest.approx(0.055662, abs=5e-7)
+    four = from_rows(FOUR_RATERS)
+    assert ac1_se(four.counts) == pytest.approx(0.142950, abs=5e-7)
+    assert randolph_se(four.counts) == pytest.approx(0.144717, abs=5e-7)
+    # the published table has the lone rating of the last unit in the third rater's row
+    rows = list(FOUR_RATERS)
+    rows[1], rows[2] = rows[1][:-1] + ".", rows[2][:-1] + "3"
+    assert conger_se(from_rows(tuple(rows))) == pytest.approx(0.149168, abs=5e-7)
+
+
+def test_errors_of_what_is_undefined_are_none() -> None:
+    alone = make_ratings(["a", "b"], ["x", "x"], ["p", "q"])
+    assert (ac1_se(alone.counts), randolph_se(alone.counts), conger_se(alone)) == (None, None, None)
