@@ -359,6 +359,7 @@ def test_many_at_once_gives_one_event_each(store: Store, opened: Opened, tmp_pat
     press(page, "u")
     wait_saved(page)
     assert standing(store) == [None] * 20
+    page.locator(".thumb[aria-pressed=true]").wait_for()
     wait_for(page, "ready")
     assert page.locator(".thumb[aria-pressed=true]").count() == 1
 
