@@ -216,4 +216,4 @@ def test_holm_of_the_families_of_refined_bias() -> None:
         one_sample_of_summary(difference, sd * np.sqrt(n / (n - 1)), n, 0).p
         for difference, sd, n in families.values()
     ]
-    assert holm(p_values) == pytest.approx([0.010, 0.036, 0.036, 0.036, 0.489], abs=6e-4)
+    assert holm(p_values) == pytest.approx([0.010, 0.036, 0.036, 0.036, 0.489], abs=1e-3)
