@@ -166,6 +166,8 @@ def test_ctrl_c_says_how_to_resume(photos: Path, tmp_path: Path, first_run: Path
         [sys.executable, "-m", "curation.cli", "generate", str(first_run / "recipe.toml"),
          "--sources", str(sources), "--out", str(out), "--workers", "2"],
         stderr=subprocess.PIPE, text=True, start_new_session=True,
+        # where the tests run in the background, their children are born deaf to Ctrl-C
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
     deadline = time.monotonic() + 120
     while not (out / "recipe.toml").exists() and time.monotonic() < deadline:
