@@ -4,7 +4,8 @@ export class TaskQueue {
   #queue = [];
   #done = new Set();
   #history = []; // oldest first: {task, act}
-  #postponed = new Set(); // put off in this tab (later, timed out, not to be loaded): at the end
+  #postponed = new Set();
+  #restored = new Set(); // brought back by an undo: a list that the server made before it leaves them out // put off in this tab (later, timed out, not to be loaded): at the end
 
   get current() {
     return this.#queue[0] ?? null;
@@ -30,7 +31,7 @@ export class TaskQueue {
   // tab answered stays answered, and the picture on the screen stays there.
   merge(tasks, inFlight = new Set()) {
     const known = new Map(this.#queue.map((task) => [task.id, task]));
-    const kept = this.#queue.filter((task, index) => index === 0 || inFlight.has(task.id));
+    const kept = this.#queue.filter((task, index) => index === 0 || inFlight.has(task.id) || this.#restored.has(task.id));
     const names = new Set(kept.map((task) => task.id));
     const fresh = tasks
       .filter((task) => !names.has(task.id) && !this.#done.has(task.id) && !inFlight.has(task.id))
@@ -60,6 +61,7 @@ export class TaskQueue {
     const index = this.#queue.findIndex((task) => task.id === id);
     this.#done.add(id);
     this.#postponed.delete(id);
+    this.#restored.delete(id);
     if (index < 0) return;
     const [task] = this.#queue.splice(index, 1);
     this.#history.push({ task: { ...task, ...said }, act: "answer", page });
@@ -86,6 +88,7 @@ export class TaskQueue {
     if (!entry) return null;
     this.#done.delete(entry.task.id);
     this.#postponed.delete(entry.task.id);
+    this.#restored.add(entry.task.id);
     this.#queue = [entry.task, ...this.#queue.filter((task) => task.id !== entry.task.id)];
     return entry;
   }

@@ -359,6 +359,8 @@ def test_many_at_once_gives_one_event_each(store: Store, opened: Opened, tmp_pat
     press(page, "u")
     wait_saved(page)
     assert standing(store) == [None] * 20
+    page.locator(".thumb[aria-pressed=true]").wait_for()
+    assert page.locator(".thumb[aria-pressed=true]").count() == 1
 
 
 def test_the_grid_is_not_there_where_it_is_turned_off(store: Store, opened: Opened, tmp_path: Path) -> None:
