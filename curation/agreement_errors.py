@@ -5,7 +5,10 @@ The ratings of a study are a sample of items *and* of raters, so the variance th
     V = V_item + V_rater - V_cell,  at least V_item and V_cell (a handful of items that happen to be alike is no proof),
 
 with V_item by Gwet's linearisation [1]_ (or the delete-one jackknife, for the other estimators), V_rater the delete-one
-jackknife over raters, and V_cell that over single ratings. Intervals are made on the scale log(1 - kappa) [3]_.
+jackknife over raters, and V_cell that over single ratings. In the sum, V_item goes without the
+factor N / N' for items that have one rating. Over the true error, in simulated studies: .98 to 1.00 where 9 % of the
+items have one rating, as in real trials (1.00 to 1.03 with the factor), .93 (1.03) where 30 % have, .90 (1.10) where
+58 % have. Intervals are made on the scale log(1 - kappa) [3]_.
 
 Every kappa here is a function of a few sums over items (`_Sums`), so leaving out a rater or a rating is a subtraction.
 
@@ -22,7 +25,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy import sparse, stats
 
 from curation.agreement import Estimator, fleiss_kappa, observed_agreement, prevalence
 from curation.linearised_errors import linearised_variance
@@ -80,19 +83,27 @@ def item_terms(
     return agreement, (r >= 2).astype(np.float64), counts / safe[:, None], rated
 
 
-def linearised_item_variance(counts: IntArray) -> float | None:
-    """Return Gwet's variance over items [1]_ of `gwet`'s kappa: p_e|i = sum_k pi_k n_ik / r_i."""
+def linearised_item_variance(counts: IntArray, *, scaled: bool = True) -> float | None:
+    """Return Gwet's variance over items [1]_ of `gwet`'s kappa: p_e|i = sum_k pi_k n_ik / r_i.
+
+    Where it is not `scaled`, the terms of items lack the factor N / N' of `curation.linearised_errors`.
+    """
     rated = counts[counts.sum(1) >= 1]
     expected = (rated @ prevalence(rated)) / rated.sum(1)
-    return linearised_variance(rated, fleiss_kappa(rated), expected)
+    return linearised_variance(rated, fleiss_kappa(rated), expected, scaled=scaled)
 
 
 def standard_errors(ratings: Ratings, estimator: Estimator = "gwet") -> StandardErrors:
     """Return the standard errors of Fleiss' kappa; time and memory grow with the number of ratings."""
     counts = ratings.counts
-    item = linearised_item_variance(counts) if estimator != "cuzick" else _item_jackknife(counts, estimator)
+    if estimator == "cuzick":
+        item = added = _item_jackknife(counts, estimator)
+    else:
+        item, added = linearised_item_variance(counts), linearised_item_variance(counts, scaled=False)
     rater, cell = _rater_and_cell_variances(ratings, estimator)
-    two_way = None if item is None or rater is None or cell is None else max(item + rater - cell, item, cell)
+    two_way = None
+    if item is not None and added is not None and rater is not None and cell is not None:
+        two_way = max(added + rater - cell, item, cell)
     items, raters, single, both = (_root(variance) for variance in (item, rater, cell, two_way))
     return StandardErrors(items, raters, single, both, null_se(counts))
 
@@ -178,12 +189,11 @@ class _Changes:
 
     def shares_by_rater(self) -> FloatArray:
         """Return the (M, q) sums of change over the ratings of a rater."""
-        r, q, m = self.ratings, len(self.ratings.categories), len(self.ratings.raters)
-        result = np.empty((m, q))
-        for k in range(q):
-            weight = self.slope * r.counts[r.item, k] - self.drop * (r.category == k)
-            result[:, k] = np.bincount(r.rater, weights=weight, minlength=m)
-        return result
+        r, m, q = self.ratings, len(self.ratings.raters), len(self.ratings.categories)
+        slopes = sparse.csr_array((self.slope, (r.rater, r.item)), shape=(m, len(r.items)))
+        drops = np.bincount(r.rater * q + r.category, weights=self.drop, minlength=m * q)
+        change: FloatArray = slopes @ r.counts - drops.reshape(m, q)
+        return change
 
 
 def _changes(ratings: Ratings, estimator: Estimator) -> _Changes:

@@ -154,6 +154,8 @@ def _warnings(ratings: Ratings, kappa: Kappa, se: StandardErrors, ac1: float | N
         found.append("kappa is undefined: no item has two ratings")
     if n_single := int((r == 1).sum()):
         found.append(f"{n_single} of {len(r)} items have one rating: they count for chance agreement only")
+    if n_single > len(r) / 5 and se.two_way is not None:
+        found.append("so many items with one rating make the two-way error up to a tenth too small")
     if r.min() != r.max():
         found.append(f"items have {r.min()} to {r.max()} ratings")
     if se.two_way is None and kappa.value is not None and kappa.value < 1:

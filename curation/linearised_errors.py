@@ -1,10 +1,11 @@
 """Standard errors over items by Gwet's linearisation, for every coefficient of the form (p_a - p_e) / (1 - p_e).
 
-With kappa_i the coefficient of item i, and p_e|i its part in the chance agreement [1]_,
+With p_e|i the part of item i in the chance agreement, and N' the number of items with two or more ratings [1]_,
 
+    kappa_i  = (N / N') (p_a|i - p_e) / (1 - p_e), 0 for an item with one rating,
     kappa*_i = kappa_i - 2 (1 - kappa) (p_e|i - p_e) / (1 - p_e),   V = sum (kappa*_i - kappa)^2 / (N (N - 1)).
 
-The coefficients differ in p_e|i alone.
+The coefficients differ in p_e|i alone. Without N / N' the variance would fall short where many items have one rating.
 
 References
 ----------
@@ -19,7 +20,9 @@ from curation.agreement import Kappa, ac1, conger_kappa, prevalence, randolph
 from curation.ratings import FloatArray, IntArray, Ratings
 
 
-def linearised_variance(counts: IntArray, kappa: Kappa, expected: FloatArray) -> float | None:
+def linearised_variance(
+    counts: IntArray, kappa: Kappa, expected: FloatArray, *, scaled: bool = True
+) -> float | None:
     """Return V over items with a rating; None where the coefficient is undefined or there are fewer than two items.
 
     Parameters
@@ -27,6 +30,7 @@ def linearised_variance(counts: IntArray, kappa: Kappa, expected: FloatArray) ->
     counts : (N, q) of items that have a rating
     kappa : the coefficient of these counts
     expected : (N,) p_e|i
+    scaled : whether kappa_i has the factor N / N'
     """
     if kappa.value is None or kappa.p_expected is None or len(counts) < 2:
         return None
@@ -35,9 +39,9 @@ def linearised_variance(counts: IntArray, kappa: Kappa, expected: FloatArray) ->
     agreeing, pairs = (counts * (counts - 1)).sum(1), r * (r - 1)
     agreement = np.divide(agreeing, pairs, out=np.zeros(len(r)), where=pairs > 0)
     n, p_e = len(counts), kappa.p_expected
-    own = (n / paired.sum()) * (agreement - p_e * paired) / (1 - p_e)
+    own = (n / paired.sum() if scaled else 1.0) * (agreement - p_e * paired) / (1 - p_e)
     linear = own - 2 * (1 - kappa.value) * (expected - p_e) / (1 - p_e)
-    return float(((linear - kappa.value) ** 2).sum() / (n * (n - 1)))
+    return float(linear.var(ddof=1) / n)
 
 
 def ac1_se(counts: IntArray) -> float | None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -305,6 +307,50 @@ def test_real_human_trials_are_reproduced(experiment: str) -> None:
     if na_as_category is not None:
         everything = human_trials(SHARED_DATA / "human" / experiment, na_is_missing=False)
         assert rounded(fleiss_kappa(everything.counts, "fleiss").value, 4) == na_as_category
+
+
+@needs_shared_data
+@pytest.mark.parametrize(
+    ("experiment", "accuracy", "n_complete", "kappa_complete"),
+    [
+        ("edge", 0.8712, 130, 0.8269),
+        ("silhouette", 0.7531, 141, 0.7103),
+        ("cue-conflict", 0.7755, 1158, 0.6791),
+        ("texture-filled-rotated", 0.5619, None, None),
+        ("sketch", 0.9163, 760, 0.8970),
+    ],
+)
+def test_real_items_that_everybody_answered_are_reproduced(
+    experiment: str, accuracy: float, n_complete: int | None, kappa_complete: float | None
+) -> None:
+    ratings = human_trials(SHARED_DATA / "human" / experiment)
+    counts = ratings.counts
+    code = {name: index for index, name in enumerate(ratings.categories)}
+    intended = [code[re.sub(r"\d+$", "", name.split("_")[1])] for name in ratings.items]
+    n_right = counts[np.arange(len(counts)), intended].sum()
+    assert n_right / (ratings.n_ratings + ratings.n_missing) == pytest.approx(accuracy, abs=5.1e-5)
+    complete = counts[counts.sum(1) == len(ratings.raters)]
+    if n_complete is not None:
+        assert len(complete) == n_complete
+        assert rounded(fleiss_kappa(complete, "fleiss").value, 4) == kappa_complete
+
+
+@needs_shared_data
+def test_real_items_with_unequal_numbers_of_ratings_are_reproduced() -> None:
+    folder = SHARED_DATA / "human" / "texture-filled-rotated"
+    n_answers = human_trials(folder, na_is_missing=False).counts.sum(1)
+    assert (n_answers.min(), n_answers.max(), n_answers.sum()) == (1, 13, 32 * 160)
+    n_ratings = human_trials(folder).counts.sum(1)
+    assert ((n_ratings == 1).sum(), (n_ratings >= 2).sum()) == (110, 1131)
+
+
+@needs_shared_data
+def test_real_answers_that_came_too_late_are_one_persons_and_no_category() -> None:
+    ratings = human_trials(SHARED_DATA / "human" / "edge", na_is_missing=False)
+    late = ratings.categories.index("na")
+    assert rounded(category_kappas(ratings.counts)[late], 3) == 0.012
+    n_late = np.bincount(ratings.rater[ratings.category == late], minlength=len(ratings.raters))
+    assert (n_late[ratings.raters.index("subject-09")], n_late.sum()) == (30, 34)
 
 
 @needs_shared_data

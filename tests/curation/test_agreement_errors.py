@@ -58,11 +58,34 @@ def test_the_null_error_of_a_category_is_that_of_two_categories() -> None:
     )
 
 
+def test_published_scores_of_the_null_hypothesis_are_reproduced() -> None:
+    for counts, score, lower, upper in (
+        (DIAGNOSES, 17.652, 0.382, 0.478),
+        (FOURTEEN_RATERS, 12.374, 0.177, 0.243),
+    ):
+        kappa, error = fleiss_kappa(counts).value, null_se(counts)
+        assert kappa is not None
+        assert error is not None
+        assert kappa / error == pytest.approx(score, abs=5e-4)
+        half = stats.norm.ppf(0.975) * error
+        assert (kappa - half, kappa + half) == pytest.approx((lower, upper), abs=5e-4)
+    scores = [
+        kappa / (null_se(np.stack([own, DIAGNOSES.sum(1) - own], 1)) or np.nan)
+        for kappa, own in zip(category_kappas(DIAGNOSES), DIAGNOSES.T, strict=True)
+        if kappa is not None
+    ]
+    assert scores == pytest.approx([5.192, 5.192, 11.031, 9.994, 12.009], abs=5e-4)
+
+
+def test_published_jackknife_over_items_is_reproduced() -> None:
+    assert standard_errors(from_counts(DIAGNOSES), "cuzick").items == pytest.approx(0.055055, abs=5e-7)
+
+
 HUMAN = {
-    "edge": (0.0353, 0.0217, 0.0296, 0.0102, 0.7555),
-    "silhouette": (0.0380, 0.0271, None, None, 0.6225),
-    "cue-conflict": (0.0355, 0.0090, None, None, 0.6095),
-    "sketch": (0.0292, 0.0075, None, None, None),
+    "edge": (0.0353, 0.02165, 0.0296, 0.0102, 0.7555),
+    "silhouette": (0.0380, 0.02707, None, None, 0.6225),
+    "cue-conflict": (0.0355, 0.00898, None, None, 0.6095),
+    "sketch": (0.0292, 0.00754, None, None, None),
 }
 
 
@@ -74,11 +97,23 @@ def test_errors_of_real_human_trials_are_reproduced(experiment: str) -> None:
     se, kappa = standard_errors(ratings), fleiss_kappa(ratings.counts).value
     assert kappa is not None
     assert se.two_way == pytest.approx(two_way, abs=5.1e-5)
-    assert se.items == pytest.approx(items, abs=5.1e-5)
+    assert se.items == pytest.approx(items, abs=5.1e-6)
     if raters is not None:
         assert (se.raters, se.cell) == pytest.approx((raters, cell), abs=5.1e-5)
     if bound is not None and se.two_way is not None:
         assert interval(kappa, se.two_way).lower_bound == pytest.approx(bound, abs=5.1e-5)
+
+
+@needs_shared_data
+def test_the_errors_of_unequal_numbers_are_reproduced() -> None:
+    # The error over items has the factor N / N' of items with one rating, what it adds to the two-way error has not.
+    ratings = human_trials(SHARED_DATA / "human" / "texture-filled-rotated")
+    se, kappa = standard_errors(ratings), fleiss_kappa(ratings.counts).value
+    assert kappa is not None
+    assert se.two_way is not None
+    assert se.items == pytest.approx(0.01339, abs=5.1e-6)
+    assert se.two_way == pytest.approx(0.0227, abs=5.1e-5)
+    assert interval(kappa, se.two_way).lower_bound == pytest.approx(0.4993, abs=5.1e-5)
 
 
 def random_ratings(seed: int, n_items: int = 12, n_raters: int = 6) -> Ratings:
@@ -260,6 +295,7 @@ def test_no_bound_lies_below_minus_one_or_above_its_kappa() -> None:
 
 def test_errors_of_the_coefficients_beside_kappa_are_reproduced() -> None:
     assert ac1_se(DIAGNOSES) == pytest.approx(0.055662, abs=5e-7)
+    assert conger_se(from_counts(DIAGNOSES)) == pytest.approx(0.050794, abs=5e-7)
     four = from_rows(FOUR_RATERS)
     assert ac1_se(four.counts) == pytest.approx(0.142950, abs=5e-7)
     assert randolph_se(four.counts) == pytest.approx(0.144717, abs=5e-7)

@@ -201,6 +201,20 @@ def test_what_is_undefined_is_null_and_says_why(run: Run, table: str, status: st
     assert "NaN" not in result.stdout
 
 
+@pytest.mark.parametrize(("n_single", "is_warned"), [(4, False), (5, True)])
+def test_many_items_with_one_rating_raise_a_doubt_about_the_error(
+    run: Run, n_single: int, is_warned: bool
+) -> None:
+    pairs = "".join(
+        f"i{k},{rater},{'pq'[k % 2 if k % place else 0]}\n"
+        for k in range(16)
+        for place, rater in [(5, "x"), (7, "y"), (9, "z")]
+    )
+    answer = found(run(HEADER + pairs + "".join(f"s{k},x,p\n" for k in range(n_single)), "--format", "json"))
+    assert answer["n_items"] == 16 + n_single
+    assert ("so many items with one rating" in " ".join(answer["warnings"])) == is_warned
+
+
 def test_perfect_agreement_has_an_interval_and_no_word_about_a_missing_error(run: Run) -> None:
     answer = found(run(AGREED, "--format", "json"))
     assert answer["ci"]["upper"] == 1.0
