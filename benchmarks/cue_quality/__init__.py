@@ -1,0 +1,1 @@
+"""How well the cues of real photographs are recognised, and what they leak, beside the ways of others."""
