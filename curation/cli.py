@@ -21,6 +21,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "gate": ("curation.gate_command:gate", "Whether a cue set may go out."),
     "ingest": ("generation.ingest_command:ingest", "Photographs in, sources.jsonl out."),
     "kappa": ("curation.kappa_command:kappa", "How well raters agree, with intervals."),
+    "masks": ("curation.masks_command:masks", "Choose the masks of photographs with a classifier."),
     "models": ("generation.models_command:models_group", "List, fetch and verify segmentation models."),
     "peers": ("generation.peers_command:peers", "Render the stimuli of another system."),
     "power": ("curation.power_command:power", "What a study of a size can show."),

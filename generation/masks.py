@@ -77,13 +77,13 @@ class MaskChoice:
     flags: tuple[str, ...] = ()
 
 
-def clean_mask(probability: Probability) -> Mask:
-    """Return the mask of a probability map (H, W) in [0, 1]: p > .5, without specks, pinholes and jags.
+def clean_mask(probability: Probability, threshold: float = 0.5) -> Mask:
+    """Return the mask of a probability map (H, W) in [0, 1]: p > `threshold`, without specks, pinholes and jags.
 
     Components below 2 % of the largest go, holes below .05 % of the frame are filled (a trigger guard stays
     open), and the contour is smoothed with a Gaussian of .15 % of the diagonal.
     """
-    mask = probability > 0.5
+    mask = probability > threshold
     mask = _without_small(mask, MIN_COMPONENT_SHARE * int(_largest_part(mask).sum()))
     mask = ~_without_small(~mask, MAX_HOLE_SHARE * mask.size)
     sigma = SMOOTH_SHARE * float(np.hypot(*mask.shape))
@@ -99,13 +99,16 @@ def _without_small(mask: Mask, min_area: float) -> Mask:
     return kept
 
 
-def _largest_part(mask: Mask) -> Mask:
-    """Return the largest component; of several of one size the first, in reading order."""
+def mask_parts(mask: Mask, n_most: int) -> list[Mask]:
+    """Return the components of a mask, the largest first, `n_most` of them; of one size in reading order."""
     _, labels, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8))
-    if len(stats) == 1:
-        return mask
-    largest: Mask = labels == 1 + int(np.argmax(stats[1:, cv2.CC_STAT_AREA]))
-    return largest
+    order = np.argsort(-stats[1:, cv2.CC_STAT_AREA], kind="stable")[:n_most]
+    return [labels == 1 + place for place in order]
+
+
+def _largest_part(mask: Mask) -> Mask:
+    """Return the largest component, or the mask where it is empty."""
+    return next(iter(mask_parts(mask, 1)), mask)
 
 
 def score_mask(mask: Mask, probability: Probability | None = None) -> dict[str, float]:

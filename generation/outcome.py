@@ -121,6 +121,7 @@ SOURCE_FLAGS: Mapping[str, str] = MappingProxyType(
 # A quality number outside of its limits is a flag of its name, too.
 CUE_FLAGS: Mapping[str, str] = MappingProxyType(
     {
+        "class_not_seen": "a classifier sees the class in no candidate mask (`cuebench masks`)",
         "duplicate": "the same pixels as an earlier cue of its class",
         "mask_fallback": "no confident object: the texture is taken to fill the frame",
         "mask_uncertain": "the segmenter is unsure of the object",

@@ -6,7 +6,7 @@ from data_manifests.errors import CuebenchError
 from data_manifests.shipped import nearest
 from generation.masks import Segmenter
 
-PLAIN = ("alpha", "fullframe", "grabcut")
+PLAIN = ("alpha", "backdrop", "fullframe", "grabcut")
 PREFIXED = ("folder:DIR", "rembg:MODEL", "sam:CHECKPOINT")
 
 
@@ -23,6 +23,10 @@ def segmenter_for(name: str, *, accept_non_commercial: bool = False) -> Segmente
         from generation.segmenters.alpha import AlphaSegmenter
 
         return AlphaSegmenter()
+    if kind == "backdrop" and not argument:
+        from generation.segmenters.backdrop import BackdropSegmenter
+
+        return BackdropSegmenter()
     if kind == "fullframe" and not argument:
         from generation.segmenters.fullframe import FullFrameSegmenter
 

@@ -20,6 +20,7 @@ from generation.masks import (
     choose_mask,
     clean_mask,
     encode_mask,
+    mask_parts,
     mask_sha256,
     propose_from,
     read_mask,
@@ -183,6 +184,21 @@ def test_of_two_parts_of_one_size_the_first_is_the_largest() -> None:
 
 
 # --- the choice ---
+
+
+def test_parts_come_largest_first_and_no_more_than_asked_for() -> None:
+    small, large, middle = (10, 10, 20, 20), (50, 50, 120, 120), (150, 150, 180, 180)
+    parts = mask_parts(rectangles(small, large, middle), 2)
+    assert [int(part.sum()) for part in parts] == [70 * 70, 30 * 30]
+    assert (parts[0] == rectangles(large)).all()
+    assert mask_parts(np.zeros((9, 9), bool), 2) == []
+
+
+def test_a_lower_threshold_takes_the_faint_parts_too() -> None:
+    strong, faint = rectangles((20, 20, 100, 100)), rectangles((100, 20, 140, 100))
+    map_ = probability_of(strong) + probability_of(faint, 0.4)
+    assert clean_mask(map_, 0.25).sum() == pytest.approx(120 * 80, rel=0.02)
+    assert clean_mask(map_).sum() == pytest.approx(80 * 80, rel=0.02)
 
 
 def test_the_first_candidate_that_can_carry_a_cue_is_taken() -> None:

@@ -57,7 +57,7 @@ def only(candidates: list[MaskCandidate]) -> MaskCandidate:
 # --- by name ---
 
 
-@pytest.mark.parametrize("name", ["alpha", "grabcut", "fullframe"])
+@pytest.mark.parametrize("name", ["alpha", "backdrop", "grabcut", "fullframe"])
 def test_a_segmenter_has_the_name_that_recipes_give_it_and_goes_to_other_processes(name: str) -> None:
     segmenter = segmenter_for(name)
     again = pickle.loads(pickle.dumps(segmenter))  # noqa: S301
@@ -72,7 +72,7 @@ def test_a_segmenter_has_the_name_that_recipes_give_it_and_goes_to_other_process
     [
         (
             "grabcat",
-            r"^grabcat: no such segmenter \(did you mean `grabcut`\?\); known are alpha, fullframe, ",
+            r"^grabcat: no such segmenter \(did you mean `grabcut`\?\); known are alpha, backdrop, ",
         ),
         ("alpha:x", r"^alpha:x: no such segmenter"),
         ("folder", r"^folder: no such segmenter \(did you mean `folder:DIR`\?\)"),
@@ -112,6 +112,28 @@ def test_the_full_frame_is_all_of_it() -> None:
     assert found.mask.shape == (70, 90)
     assert found.mask.all()
     assert found.scores == {"area_share": 1.0, "n_components": 1.0, "border_share": 1.0}
+
+
+# --- backdrop ---
+
+
+def test_what_stands_before_a_plain_backdrop_is_found_with_its_white_parts() -> None:
+    image = drawn().image.copy()
+    cv2.circle(image, (image.shape[1] // 2, image.shape[0] // 2), 30, (235, 235, 235), -1)
+    found = only(segmenter_for("backdrop").propose(photograph(image)))
+    assert overlap(found.mask, disk(image.shape[0])) > 0.95
+
+
+def test_shading_that_runs_over_a_backdrop_belongs_to_it() -> None:
+    shade = np.linspace(0, 40, 240).astype(np.int64)[:, None, None]
+    image = np.clip(drawn().image[:240, :240].astype(np.int64) - shade * ~disk(240)[..., None], 0, 255)
+    (found, *_) = segmenter_for("backdrop").propose(photograph(image.astype(np.uint8)))
+    assert overlap(found.mask, disk(240)) > 0.95
+
+
+def test_a_photograph_without_a_plain_backdrop_gets_no_mask_from_it() -> None:
+    noise = np.random.Generator(np.random.PCG64(0)).integers(0, 256, (120, 120, 3)).astype(np.uint8)
+    assert segmenter_for("backdrop").propose(photograph(noise)) == []
 
 
 # --- GrabCut ---

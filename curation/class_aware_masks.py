@@ -1,0 +1,147 @@
+"""Which mask shows the class: a classifier judges every candidate by its cut-out and by what it leaves behind.
+
+A saliency network finds what stands out, which in a photograph taken in the wild is often not the object that the
+photograph is of. The classifier proposes here, as a segmenter does: it is no part of a cue, whose mask is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image as PillowImage
+
+from curation.class_aware_candidates import find_candidates
+from curation.class_aware_choice import ClassChoice, Judged, choose_judged
+from curation.class_aware_pictures import Image, crop, cut_out, overlap, shown, sub_windows, windows, without
+from data_manifests.records import CueKind
+from evaluation.models import Model
+from generation.masks import FULL_FRAME, MaskCandidate, Segmenter, choose_mask
+from generation.outcome import Unavailable
+from generation.photograph import Photograph
+from generation.segmenters.grabcut import Box
+
+Floats = npt.NDArray[np.float64]
+
+# Goes into the hash by which judged photographs are kept: raise it when anything below changes what is chosen.
+RULE_VERSION = 1
+
+# A texture is cut from squares of this side at least (README: photograph size).
+MIN_TEXTURE_PX = 80**2
+N_BOXES = 3
+N_LEVELS = 2
+# A box is a window where the class is at least this likely, against the likeliest one, and that shares at most that
+# much with the boxes before it.
+MIN_BOX_SHARE, MAX_BOX_OVERLAP = 0.3, 0.4
+# Candidates whose cut-out shows the class less, against the one that shows it best, are not judged further.
+MIN_CUT_OUT_SHARE = 0.25
+
+
+@dataclass(frozen=True)
+class ClassJudge:
+    """A classifier that is asked for one class: the sum of the probabilities of its labels' columns."""
+
+    model: Model
+    columns: tuple[int, ...]
+    batch_size: int = 16
+
+    def probabilities(self, images: Sequence[Image]) -> Floats:
+        """Return the probability of the class in each picture, (n,) float64 in [0, 1]."""
+        found = [np.empty(0)]
+        for start in range(0, len(images), self.batch_size):
+            batch = [PillowImage.fromarray(image) for image in images[start : start + self.batch_size]]
+            logits = self.model.logits(batch).astype(np.float64)
+            exponents = np.exp(logits - logits.max(1, keepdims=True))
+            found.append(exponents[:, list(self.columns)].sum(1) / exponents.sum(1))
+        return np.concatenate(found)
+
+
+@dataclass(frozen=True)
+class Sighting:
+    """Where a classifier sees the class in a photograph.
+
+    Attributes
+    ----------
+    boxes : windows where it is likeliest, the likeliest first, with its probability
+    frame_share : the lower quartile of its probability in the smallest windows, as a share of the largest in any:
+        near 1 where it is all over the frame, as honeycomb is, near 0 where it is in one place
+    """
+
+    boxes: tuple[tuple[Box, float], ...]
+    frame_share: float
+
+
+def choose_class_mask(
+    judge: ClassJudge, segmenters: Sequence[Segmenter], photograph: Photograph, cue_kind: CueKind
+) -> ClassChoice | Unavailable:
+    """Return the candidate that shows the class, and what is chosen without a classifier (the plain choice)."""
+    sighting = find_class(judge, photograph.image)
+    candidates = find_candidates(photograph, segmenters, [box for box, _ in sighting.boxes])
+    only_frame = {segmenter.name for segmenter in segmenters} == {FULL_FRAME}
+    plain = choose_mask(candidates.plain, cue_kind, only_frame=only_frame)
+    if cue_kind == "shape":
+        every = [c for c in (*candidates.plain, *candidates.more) if c.segmenter != FULL_FRAME]
+    else:
+        every = [*candidates.plain, *(c for c in candidates.more if c.mask.sum() >= MIN_TEXTURE_PX)]
+    judged = judge_candidates(judge, photograph.image, every, sighting, n_sure=len(candidates.plain))
+    return choose_judged(judged, plain, cue_kind)
+
+
+def find_class(judge: ClassJudge, image: Image) -> Sighting:
+    """Return where the class is seen in a photograph, (H, W, 3) uint8, looked at through windows.
+
+    The likeliest windows are looked into with smaller ones, `N_LEVELS` times.
+    """
+    boxes = windows(*image.shape[:2])
+    seen = dict(
+        zip(boxes, judge.probabilities([shown(crop(image, box)) for box in boxes]).tolist(), strict=True)
+    )
+    side = min(right - left for left, _, right, _ in boxes)
+    small = [probability for (left, _, right, _), probability in seen.items() if right - left == side]
+    frame_share = float(np.percentile(small, 25) / max(*seen.values(), 1e-9))
+    for _ in range(N_LEVELS):
+        within = [box for parent, _ in likeliest(seen) for box in sub_windows(parent) if box not in seen]
+        found = judge.probabilities([shown(crop(image, box)) for box in within])
+        seen.update(zip(within, found.tolist(), strict=True))
+    return Sighting(tuple(likeliest(seen)), frame_share)
+
+
+def likeliest(seen: Mapping[Box, float]) -> list[tuple[Box, float]]:
+    """Return the few boxes with the largest probabilities that show different places; the first of equal ones."""
+    ordered = sorted(seen.items(), key=lambda pair: -pair[1])
+    kept: list[tuple[Box, float]] = []
+    for box, probability in ordered:
+        if len(kept) == N_BOXES or probability < MIN_BOX_SHARE * ordered[0][1]:
+            break
+        if all(overlap(box, other) <= MAX_BOX_OVERLAP for other, _ in kept):
+            kept.append((box, probability))
+    return kept
+
+
+def judge_candidates(
+    judge: ClassJudge,
+    image: Image,
+    candidates: Sequence[MaskCandidate],
+    sighting: Sighting,
+    n_sure: int = 0,
+) -> list[Judged]:
+    """Return the candidates with what the classifier sees in them.
+
+    What they cover is asked of the first `n_sure`, and of the others whose cut-out shows the class well enough.
+    """
+    alone = judge.probabilities([cut_out(image, candidate.mask) for candidate in candidates])
+    views = [(0, 0, image.shape[1], image.shape[0]), *(box for box, _ in sighting.boxes)]
+    seen = [probability for _, probability in sighting.boxes]
+    before = max(float(judge.probabilities([shown(image)])[0]) + sum(seen), 1e-9)
+    judged = []
+    for place, (candidate, probability) in enumerate(zip(candidates, alone, strict=True)):
+        covered = 0.0
+        if candidate.segmenter == FULL_FRAME:
+            covered = sighting.frame_share
+        elif place < n_sure or probability >= MIN_CUT_OUT_SHARE * alone.max():
+            after = judge.probabilities(without(image, candidate.mask, views))
+            covered = float(np.clip(1 - after.sum() / before, 0, 1))
+        judged.append(Judged(candidate, float(probability), covered))
+    return judged

@@ -1,0 +1,263 @@
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from curation.class_aware_candidates import find_candidates
+from curation.class_aware_choice import NOT_SEEN, ClassChoice, Judged, choose_judged
+from curation.class_aware_masks import ClassJudge, choose_class_mask, find_class
+from curation.class_aware_pictures import GREY, SIDE_PX, cut_out, overlap, shown, widened, windows, without
+from data_manifests.records import CueKind
+from evaluation.models import Model, load_model, parse_spec
+from generation.hashing import pixel_sha256
+from generation.masks import Mask, MaskCandidate, MaskChoice, choose_mask, score_mask
+from generation.outcome import Unavailable
+from generation.photograph import Photograph
+from generation.segmenters import segmenter_for
+from tests.curation.colour_models import LABELS, REVOLVER, is_red
+
+Image = npt.NDArray[np.uint8]
+
+HEIGHT, WIDTH = 240, 320
+
+
+def model() -> Model:
+    return load_model(parse_spec("callable:tests.curation.colour_models:red_means_revolver"))
+
+
+def judge() -> ClassJudge:
+    return ClassJudge(model(), (LABELS.index(REVOLVER),))
+
+
+def scene(*, red: bool = True) -> Image:
+    """Return a large blue square, which stands out, and a small red one, on grey: (HEIGHT, WIDTH, 3) uint8."""
+    image = np.full((HEIGHT, WIDTH, 3), 190, np.uint8)
+    image[40:200, 30:180] = (20, 30, 160)
+    if red:
+        image[90:150, 230:290] = (200, 30, 30)
+    return image
+
+
+def photograph(image: Image) -> Photograph:
+    return Photograph("revolver/0.png", image, None, pixel_sha256(image))
+
+
+def chosen(image: Image, kind: CueKind = "shape", *names: str) -> ClassChoice:
+    segmenters = [segmenter_for(name) for name in names or ("backdrop",)]
+    found = choose_class_mask(judge(), segmenters, photograph(image), kind)
+    assert isinstance(found, ClassChoice)
+    return found
+
+
+def iou(one: Mask, other: Mask) -> float:
+    return float((one & other).sum() / (one | other).sum())
+
+
+# --- what a classifier is shown ---
+
+
+@pytest.mark.parametrize(("height", "width"), [(240, 320), (500, 90), (64, 64), (30, 200)])
+def test_windows_lie_within_the_photograph_and_cover_it(height: int, width: int) -> None:
+    seen = np.zeros((height, width), bool)
+    for left, top, right, bottom in windows(height, width):
+        assert 0 <= left < right <= width
+        assert 0 <= top < bottom <= height
+        assert right - left == bottom - top
+        seen[top:bottom, left:right] = True
+    assert seen.all()
+    assert len(windows(height, width)) == len(set(windows(height, width)))
+
+
+def test_a_cut_out_shows_the_object_alone_in_the_middle() -> None:
+    image = scene()
+    picture = cut_out(image, is_red(image))
+    assert picture.shape == (SIDE_PX, SIDE_PX, 3)
+    red = is_red(picture)
+    assert red[SIDE_PX // 2, SIDE_PX // 2]
+    assert red.mean() == pytest.approx(1 / 1.3**2, abs=0.03)
+    assert (picture[0] == GREY).all()
+
+
+def test_what_is_left_of_a_photograph_does_not_show_the_object() -> None:
+    image = scene()
+    (left,) = without(image, is_red(image), [(200, 60, 320, 180)])
+    assert not is_red(left).any()
+    assert is_red(shown(image[60:180, 200:320])).any()
+
+
+def test_boxes_overlap_by_their_shared_area_and_are_widened_within_the_photograph() -> None:
+    assert overlap((0, 0, 10, 10), (5, 0, 15, 10)) == pytest.approx(50 / 150)
+    assert overlap((0, 0, 10, 10), (10, 10, 20, 20)) == 0
+    assert widened((10, 10, 30, 30), 2.0, 100, 35) == (0, 0, 35, 40)
+
+
+def test_the_class_is_found_where_it_is() -> None:
+    found = find_class(judge(), scene())
+    box, probability = found.boxes[0]
+    assert overlap(box, (230, 90, 290, 150)) > 0.2
+    assert probability > 0.3
+    assert found.frame_share < 0.1
+
+
+def test_a_class_all_over_the_frame_is_seen_in_every_window() -> None:
+    image = np.full((HEIGHT, WIDTH, 3), (200, 30, 30), np.uint8)
+    image[::9] = 0
+    assert find_class(judge(), image).frame_share > 0.9
+
+
+# --- candidates ---
+
+
+def test_parts_of_a_mask_are_candidates_of_their_own() -> None:
+    found = find_candidates(photograph(scene()), [segmenter_for("backdrop")], [])
+    names = [candidate.segmenter for candidate in (*found.plain, *found.more)]
+    assert names[0] == "backdrop"
+    assert {"backdrop/part0", "backdrop/part1"} <= set(names)
+    red = next(c for c in found.more if c.segmenter == "backdrop/part1")
+    assert iou(red.mask, is_red(scene())) > 0.85
+
+
+class Red:
+    """Finds what is red, but not in pictures as large as the scene: a network that sees small things in close-ups."""
+
+    name = "grabcut"
+
+    def propose(self, photograph: Photograph) -> list[MaskCandidate]:
+        mask = is_red(photograph.image) & (photograph.image.shape[1] < WIDTH)
+        return [MaskCandidate(mask, self.name, score_mask(mask))] if mask.any() else []
+
+
+def close_ups(
+    image: Image, box: tuple[int, int, int, int], monkeypatch: pytest.MonkeyPatch
+) -> list[MaskCandidate]:
+    monkeypatch.setattr("curation.class_aware_candidates.GrabCutSegmenter", Red)
+    return list(find_candidates(photograph(image), [Red()], [box]).more)
+
+
+def test_a_close_up_finds_what_the_whole_photograph_hides(monkeypatch: pytest.MonkeyPatch) -> None:
+    image = scene()
+    found = close_ups(image, (220, 80, 300, 160), monkeypatch)
+    assert found[0].segmenter == "grabcut@box0"
+    assert (found[0].mask == is_red(image)).all()
+    assert found[0].scores["area_share"] == pytest.approx(is_red(image).mean())
+
+
+def test_an_object_that_a_close_up_cuts_is_no_candidate(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert close_ups(scene(), (240, 100, 270, 130), monkeypatch) == []
+
+
+def test_a_close_up_of_nearly_the_whole_photograph_is_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert close_ups(scene(), (0, 0, 310, 240), monkeypatch) == []
+
+
+def test_a_hollow_mask_comes_closed_too() -> None:
+    ring = np.zeros((200, 200), bool)
+    ring[40:160, 40:160] = True
+    ring[60:140, 60:140] = False
+
+    class Ring:
+        name = "ring"
+
+        def propose(self, _: Photograph) -> list[MaskCandidate]:
+            return [MaskCandidate(ring, self.name, score_mask(ring))]
+
+    found = find_candidates(photograph(np.zeros((200, 200, 3), np.uint8)), [Ring()], [])
+    by_name = {c.segmenter: c.mask for c in found.more}
+    assert by_name["ring/closed"][50:150, 50:150].all()
+
+
+# --- the choice ---
+
+
+def test_the_pick_is_the_object_of_the_class_and_not_the_salient_one() -> None:
+    image = scene()
+    found = chosen(image, "shape", "grabcut", "backdrop")
+    assert iou(found.choice.mask, is_red(image)) > 0.85
+    assert found.differs
+    assert found.choice.flags == ()
+    assert found.choice.reason.startswith("an object that shows the class better than the plain choice (0.0")
+
+
+def test_the_plain_choice_stays_where_it_shows_the_class() -> None:
+    image = np.full((HEIGHT, WIDTH, 3), 190, np.uint8)
+    image[60:180, 90:230] = (200, 30, 30)
+    found = chosen(image)
+    assert not found.differs
+    assert found.choice.segmenter == "backdrop"
+    assert found.choice.reason.startswith("the object of the plain choice, evidence 0.")
+    assert found.evidence > 0.4
+
+
+def test_a_photograph_that_does_not_show_the_class_keeps_the_plain_choice_and_is_flagged() -> None:
+    found = chosen(scene(red=False))
+    assert not found.differs
+    assert found.choice.flags == (NOT_SEEN,)
+    assert found.choice.reason.endswith("; no candidate shows the class")
+
+
+def test_no_plain_choice_and_no_class_is_no_mask() -> None:
+    noise = np.random.Generator(np.random.PCG64(0)).integers(0, 100, (120, 120, 3)).astype(np.uint8)
+    found = choose_class_mask(judge(), [segmenter_for("backdrop")], photograph(noise), "shape")
+    assert isinstance(found, Unavailable)
+    assert found.status == "no_foreground"
+
+
+def test_a_texture_that_fills_the_frame_takes_the_frame() -> None:
+    image = np.full((HEIGHT, WIDTH, 3), (200, 30, 30), np.uint8)
+    image[::9] = 0
+    found = chosen(image, "texture", "backdrop", "fullframe")
+    assert found.choice.segmenter == "fullframe"
+
+
+def test_a_texture_on_a_small_object_does_not_take_the_frame() -> None:
+    image = scene().repeat(2, axis=0).repeat(2, axis=1)
+    found = chosen(image, "texture", "fullframe", "backdrop")
+    assert iou(found.choice.mask, is_red(image)) > 0.85
+
+
+def test_a_texture_is_not_taken_from_what_is_too_small_for_its_cells() -> None:
+    assert not chosen(scene(), "texture", "backdrop").differs
+
+
+def square(left: int, right: int) -> Mask:
+    mask = np.zeros((100, 100), bool)
+    mask[20:80, left:right] = True
+    return mask
+
+
+def judged(mask: Mask, name: str, probability: float, covered: float = 1.0) -> Judged:
+    return Judged(MaskCandidate(mask, name, score_mask(mask)), probability, covered)
+
+
+def plain_of(*found: Judged) -> MaskChoice | Unavailable:
+    return choose_mask([each.candidate for each in found], "shape")
+
+
+def taken(found: list[Judged], n_plain: int = 1) -> str:
+    choice = choose_judged(found, plain_of(*found[:n_plain]), "shape")
+    assert isinstance(choice, ClassChoice)
+    return choice.choice.segmenter
+
+
+def test_a_telling_part_does_not_replace_the_object_that_holds_it() -> None:
+    whole = judged(square(10, 90), "whole", 0.3)
+    lens = judged(square(40, 60), "lens", 0.9)
+    elsewhere = judged(square(0, 9), "elsewhere", 0.9)
+    assert taken([whole, lens]) == "whole"
+    assert taken([whole, elsewhere]) == "elsewhere"
+
+
+def test_of_the_masks_of_one_object_the_one_that_agrees_with_the_others_is_taken() -> None:
+    with_shadow = judged(square(10, 90), "with-shadow", 0.7)
+    one, other = judged(square(10, 62), "one", 0.6), judged(square(10, 60), "other", 0.6)
+    half = judged(square(10, 40), "half", 0.5)
+    assert taken([with_shadow, one, other, half]) in ("one", "other")
+
+
+def test_rows_hold_what_was_judged_with_few_digits() -> None:
+    row = judged(square(10, 90), "whole", 1 / 3, 2 / 3).scores
+    assert row["class_probability"] == 0.3333
+    assert row["covered_share"] == 0.6667
+    assert row["evidence"] == 0.2222
+    assert row["segmenter"] == "whole"
