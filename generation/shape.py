@@ -28,6 +28,8 @@ MAX_SIDE_PX = 2048
 _PAD_PX = 6  # background around the object in the working image
 _SPUR_PX = 6.0
 _SPECK_SHARE = 0.02  # smaller parts and holes of a mask are its errors, as a share of the object
+# Networks recognise a fourth more of the objects drawn in white pixels than of those in soft lines.
+_CRISP_PX = 1.5
 _SNAPPED_PX = 32.0  # a smaller side would be stretched by more than 2 % to whole pixels
 
 
@@ -44,16 +46,16 @@ class ShapeParams(BaseModel):
     margin_share
         Empty border on each side of the longer side of the object, as a share of the cue's side.
     stroke_share
-        Width of the outline's stroke as a share of the cue's side: 2.1 px at 224.
-    interior_stroke_ratio
-        Width of inner lines over that of the outline.
+        Width of a stroke as a share of the cue's side: one pixel at 224. Strokes thinner than 1.5 px are
+        crisp: one white pixel wide, not anti-aliased.
     working_px
         Longer side of the object, in pixels, when lines are looked for. The same for every source and cue,
         so that neither the resolution of the photograph nor that of the cue changes the drawing.
     smoothing_share
         Standard deviation of the Gaussian along curves, as a share of `working_px`.
     texture_suppression
-        How much an edge among edges is lowered (weight of the surround); 0 keeps texture.
+        How much an edge among edges is lowered (weight of the surround); 0 keeps texture. At 1.5 checkering
+        and grain go; at 2 coarse texture as well, and some of the details by which networks tell objects.
     min_line_share
         Inner lines whose bounding box has a smaller diagonal are left out, as a share of `working_px`.
     """
@@ -63,12 +65,11 @@ class ShapeParams(BaseModel):
     style: Literal["outline+interior", "outline", "silhouette", "skeleton"] = "outline+interior"
     polarity: Literal["white-on-black", "black-on-white"] = "white-on-black"
     margin_share: Annotated[float, Field(ge=0.0, le=0.4)] = 0.08
-    stroke_share: Annotated[float, Field(ge=0.002, le=0.05)] = 19 / 2048
-    interior_stroke_ratio: Annotated[float, Field(ge=0.3, le=1.0)] = 0.8
-    working_px: Annotated[int, Field(ge=128, le=1024)] = 384
+    stroke_share: Annotated[float, Field(ge=0.002, le=0.05)] = 1 / 224
+    working_px: Annotated[int, Field(ge=128, le=1024)] = 576
     smoothing_share: Annotated[float, Field(ge=0.0, le=0.02)] = 0.002
-    texture_suppression: Annotated[float, Field(ge=0.0, le=4.0)] = 1.25
-    min_line_share: Annotated[float, Field(ge=0.0, le=0.5)] = 0.035
+    texture_suppression: Annotated[float, Field(ge=0.0, le=4.0)] = 1.5
+    min_line_share: Annotated[float, Field(ge=0.0, le=0.5)] = 0.015
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,9 @@ def render_shape(
         return Unavailable("object_too_thin", "no part of the object is wide enough to have an outline")
     at_frame = [_lies_on_frame(curve, working) for curve in outline]
     placement = _placement(working, side_px, params.margin_share)
-    light = _draw(working, outline, at_frame, Canvas(side_px, placement), params)
+    is_crisp = params.style != "silhouette" and params.stroke_share * side_px < _CRISP_PX
+    canvas = Canvas(side_px, placement, n_fine=1 if is_crisp else None)
+    light = _draw(working, outline, at_frame, canvas, params)
     frame = Canvas(side_px, placement, n_fine=1)
     frame.stroke(_pieces(outline, [~hidden for hidden in at_frame]), 1)
     quality = measure_shape(
@@ -223,7 +226,7 @@ def _draw(
     params: ShapeParams,
 ) -> npt.NDArray[np.uint8]:
     stroke_px = params.stroke_share * canvas.side_px
-    sigma_px = 2 * params.smoothing_share * params.working_px  # pixel chains are rougher than outlines
+    sigma_px = params.smoothing_share * params.working_px
     if params.style == "silhouette":
         canvas.fill(outline)
     elif params.style == "skeleton":
@@ -239,5 +242,5 @@ def _draw(
             working.image, working.coverage >= 0.5, params.texture_suppression, min_extent_px
         )
         inner = trace_lines(lines, sigma_px, max_spur_px=_SPUR_PX)
-        canvas.stroke(inner, stroke_px * params.interior_stroke_ratio)
+        canvas.stroke(inner, stroke_px)
     return canvas.light()

@@ -40,13 +40,17 @@ class Placement:
 
 
 class Canvas:
-    """Light on a dark square: drawn on a finer raster and reduced by area, so that it is anti-aliased."""
+    """Light on a dark square.
+
+    Drawn on a finer raster and reduced by area, so that it is anti-aliased; with `n_fine` 1 on the square
+    itself, so that each pixel of a stroke is white.
+    """
 
     def __init__(self, side_px: int, placement: Placement, n_fine: int | None = None) -> None:
         self.side_px = side_px
         self._placement = placement
         self._factor = n_fine or max(1, _FINE_PX // side_px)
-        self._line_type = cv2.LINE_AA if self._factor < 4 else cv2.LINE_8
+        self._line_type = cv2.LINE_AA if n_fine is None and self._factor < 4 else cv2.LINE_8
         self._fine = np.zeros((side_px * self._factor,) * 2, np.uint8)
 
     def stroke(self, curves: Sequence[Curve], width_px: float) -> None:
@@ -54,12 +58,12 @@ class Canvas:
         # OpenCV's lines are an odd number of pixels wide: an even thickness gives one more.
         thickness = max(1, 2 * round((width_px * self._factor - 1) / 2))
         for closed in (False, True):
-            paths = [self._path(curve) for curve in curves if curve.closed == closed]
+            paths = self._paths([curve for curve in curves if curve.closed == closed])
             cv2.polylines(self._fine, paths, closed, 255, thickness, self._line_type, _SHIFT)
 
     def fill(self, curves: Sequence[Curve]) -> None:
         """Fill closed curves by the even-odd rule: a curve inside another one is a hole."""
-        cv2.fillPoly(self._fine, [self._path(curve) for curve in curves], 255, cv2.LINE_AA, _SHIFT)
+        cv2.fillPoly(self._fine, self._paths(curves), 255, cv2.LINE_AA, _SHIFT)
 
     def light(self) -> npt.NDArray[np.uint8]:
         """Return the canvas, (S, S) uint8."""
@@ -69,6 +73,9 @@ class Canvas:
         soft = cv2.blur(self._fine, (self._factor // 2 | 1,) * 2)
         return np.asarray(cv2.resize(soft, (self.side_px,) * 2, interpolation=cv2.INTER_AREA), np.uint8)
 
-    def _path(self, curve: Curve) -> npt.NDArray[np.int32]:
-        fine = self._placement.apply(curve.points) * self._factor - 0.5
-        return np.rint(fine * (1 << _SHIFT)).astype(np.int32)
+    def _paths(self, curves: Sequence[Curve]) -> Sequence[npt.NDArray[np.int32]]:
+        if not curves:
+            return []
+        fine = self._placement.apply(np.vstack([curve.points for curve in curves])) * self._factor - 0.5
+        ends = np.cumsum([len(curve.points) for curve in curves])
+        return np.split(np.rint(fine * (1 << _SHIFT)).astype(np.int32), ends[:-1])

@@ -13,6 +13,7 @@ from types import MappingProxyType
 import cv2
 import numpy as np
 import numpy.typing as npt
+from cv2.typing import MatLike
 from skimage.morphology import skeletonize
 
 Light = npt.NDArray[np.uint8]
@@ -22,6 +23,9 @@ LIT_LEVEL = 32
 _CUT_SHARE = 14 / 224  # Resize(256) then CenterCrop(224) keeps the middle 7/8 of each side
 _CLUTTER_SHARE = 0.04
 _STROKE_WINDOW_SHARE = 0.06
+_FRAGMENT_SHARE = 0.06
+_LETTER_SHARE = 0.1  # largest letter, as a share of the cue's side
+_OPPOSITE_COSINE = -0.94  # 160 degrees
 
 SHAPE_QUALITY: Mapping[str, str] = MappingProxyType(
     {
@@ -39,6 +43,8 @@ SHAPE_QUALITY: Mapping[str, str] = MappingProxyType(
         "stroke_cv": "coefficient of variation of the local stroke width inside the cue",
         "clutter": "95th percentile, over the object, of the light in windows of .04 of the cue's diagonal",
         "edge_share": "light on the object over the object's area",
+        "fragment_share": "share of the light in pieces shorter than .06 of the object: surface texture",
+        "text_like": "pieces of light with a neighbour of their size close on both sides: letters, patterns",
     }
 )
 
@@ -69,6 +75,8 @@ def measure_shape(
         quality["stroke_cv"] = stroke_cv(light, lines)
         quality["clutter"] = clutter(light, mask)
         quality["edge_share"] = edge_share(light, mask)
+        quality["fragment_share"] = fragment_share(light, mask)
+        quality["text_like"] = float(text_like(light))
     return quality
 
 
@@ -166,3 +174,40 @@ def clutter(light: Light, mask: Mask) -> float:
 def edge_share(light: Light, mask: Mask) -> float:
     """Return the light on the object, in white pixels, over the object's area."""
     return _sum(light[mask]) / 255 / max(1, int(mask.sum()))
+
+
+def fragment_share(light: Light, mask: Mask) -> float:
+    """Return the share of the light in connected pieces shorter than .06 of the object's longer side.
+
+    Structure is drawn in long lines that meet; grain, checkering, fur and print break into short ones.
+    """
+    if not mask.any():
+        return 0.0
+    _, labels, stats, _ = cv2.connectedComponentsWithStats((light > LIT_LEVEL).astype(np.uint8))
+    longer_side = max(np.ptp(np.flatnonzero(mask.any(axis=axis))) + 1 for axis in (0, 1))
+    is_fragment = np.hypot(*_sizes(stats).T) < _FRAGMENT_SHARE * longer_side
+    is_fragment[0] = False
+    return _sum(light[is_fragment[labels]]) / max(1.0, _sum(light))
+
+
+def text_like(light: Light) -> int:
+    """Return the number of pieces of light that stand in a row: the inner letters of straight or bent words.
+
+    Such a piece is at most .1 of the side large and has two neighbours on opposite sides, at most twice its
+    size away and neither half nor double its size.
+    """
+    _, _, stats, centres = cv2.connectedComponentsWithStats((light > LIT_LEVEL).astype(np.uint8))
+    sizes = _sizes(stats[1:]).max(axis=1, initial=0)
+    is_small = sizes <= _LETTER_SHARE * light.shape[0]
+    sizes, centres = sizes[is_small], centres[1:][is_small]
+    steps = centres[None] - centres[:, None]
+    distances = np.hypot(steps[..., 0], steps[..., 1])
+    ratios = sizes[None] / sizes[:, None]
+    is_near = (distances > 0) & (distances <= 2 * sizes[:, None]) & (ratios > 0.5) & (ratios < 2)
+    directions = steps / np.maximum(distances, 1e-6)[..., None]
+    rows = (own[near] for own, near in zip(directions, is_near, strict=True) if near.any())
+    return sum(bool((near @ near.T).min() < _OPPOSITE_COSINE) for near in rows)
+
+
+def _sizes(stats: MatLike) -> npt.NDArray[np.float64]:
+    return np.asarray(stats[:, [cv2.CC_STAT_WIDTH, cv2.CC_STAT_HEIGHT]], np.float64)

@@ -194,22 +194,41 @@ def test_inner_structure_is_drawn() -> None:
     assert near_truth[inside > 128].mean() >= 0.98
 
 
-def test_lone_thin_line_is_one_line() -> None:
+@pytest.mark.parametrize(("width", "n_lines"), [(1, 1), (12, 2)])
+def test_bar_is_drawn_by_both_edges_unless_they_would_touch(width: int, n_lines: int) -> None:
     mask = disk()
     image = plain(mask)
-    cv2.line(image, (220, 300), (460, 300), (250, 250, 250), 4)
+    cv2.line(image, (220, 300), (460, 300), (250, 250, 250), width)
     inside = light_of(render(mask, ShapeParams(), image=image)).astype(int) - light_of(render(mask))
-    column = inside[:, 112]
-    assert column.max() > 200
-    assert column[column > 0].sum() / 255 == pytest.approx(1.6, abs=0.3)
+    assert inside[:, 112][inside[:, 112] > 0].tolist() == [255] * n_lines
 
 
-def test_texture_on_the_object_is_suppressed() -> None:
+def checkering(shape: tuple[int, ...]) -> Pixels:
+    rows, columns = np.indices(shape)
+    grey = 100 + 40 * ((rows + columns) % 14 < 4) + 40 * ((rows - columns) % 14 < 4)
+    return np.repeat(grey[..., None], 3, axis=2).astype(np.uint8)
+
+
+def grain(shape: tuple[int, ...]) -> Pixels:
+    grey = np.random.default_rng(0).normal(120, 20, shape).clip(0, 255)
+    return np.repeat(grey[..., None], 3, axis=2).astype(np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("texture", "params"),
+    [
+        (checkering(disk().shape), ShapeParams()),
+        (grain(disk().shape), ShapeParams()),
+        (loud(disk().shape) // 6 + 80, ShapeParams(texture_suppression=2.0)),
+    ],
+    ids=["checkering", "grain", "squares"],
+)
+def test_texture_on_the_object_is_suppressed(texture: Pixels, params: ShapeParams) -> None:
     mask = disk()
-    image = np.where(mask[..., None], loud(mask.shape) // 6 + 80, 230).astype(np.uint8)
+    image = np.where(mask[..., None], texture, 230).astype(np.uint8)
     outline = render(mask).quality["edge_share"]
     kept = render(mask, ShapeParams(texture_suppression=0.0), image=image).quality["edge_share"] - outline
-    left = render(mask, ShapeParams(), image=image).quality["edge_share"] - outline
+    left = render(mask, params, image=image).quality["edge_share"] - outline
     assert kept > 0.05
     assert left < kept / 4
 
@@ -268,6 +287,8 @@ def test_styles_report_the_numbers_that_apply() -> None:
         "stroke_cv",
         "clutter",
         "edge_share",
+        "fragment_share",
+        "text_like",
     }
 
 
@@ -290,16 +311,28 @@ def test_cue_has_the_asked_size_and_equal_channels(side_px: int) -> None:
 
 @pytest.mark.parametrize("side_px", [512, 1024, 2048])
 def test_stroke_scales_with_the_canvas(side_px: int) -> None:
-    small, large = render(star()), render(star(), side_px=side_px)
-    assert small.quality["stroke_px"] == pytest.approx(19 / 2048 * 224, rel=0.05)
-    assert large.quality["stroke_px"] / small.quality["stroke_px"] == pytest.approx(side_px / 224, rel=0.05)
+    large = render(star(), side_px=side_px)
+    assert large.quality["stroke_px"] == pytest.approx(side_px / 224, rel=0.1)
+
+
+@pytest.mark.parametrize("side_px", [224, 300])
+def test_thin_strokes_are_one_white_pixel_wide(side_px: int) -> None:
+    light = light_of(render(star(), side_px=side_px))
+    assert set(np.unique(light)) == {0, 255}
+    assert cv2.erode(light, np.ones((2, 2), np.uint8)).sum() <= 0.01 * light.sum()
+
+
+def test_wider_strokes_are_soft() -> None:
+    cue = render(star(), ShapeParams(style="outline", stroke_share=0.01))
+    assert len(np.unique(light_of(cue))) > 100
+    assert cue.quality["stroke_px"] == pytest.approx(2.24, rel=0.1)
 
 
 def test_large_cue_reduced_looks_like_the_small_one() -> None:
     small = light_of(render(spokes(), side_px=256)).astype(np.float64)
     large = light_of(render(spokes(), side_px=1024))
     reduced = cv2.resize(large, (256, 256), interpolation=cv2.INTER_AREA).astype(np.float64)
-    assert np.corrcoef(cv2.blur(small, (3, 3)).ravel(), cv2.blur(reduced, (3, 3)).ravel())[0, 1] > 0.97
+    assert np.corrcoef(cv2.blur(small, (3, 3)).ravel(), cv2.blur(reduced, (3, 3)).ravel())[0, 1] > 0.96
 
 
 @pytest.mark.parametrize("make", [disk, star, spokes])

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import cv2
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -126,6 +127,52 @@ def test_edge_share_counts_light_on_the_object_only() -> None:
     light, mask = square()
     light[0] = 255
     assert shape_quality.edge_share(light, mask) == pytest.approx(396 / 10_000)
+
+
+def dashes(length: int) -> Light:
+    """Return the outline of the square and in it 9 rows of 5 dashes."""
+    light = square()[0]
+    for row in range(58, 146, 10):
+        for column in range(56, 136, 18):
+            light[row, column : column + length] = 255
+    return light
+
+
+def test_short_pieces_are_fragments_of_texture() -> None:
+    outline, mask = square()
+    assert shape_quality.fragment_share(outline, mask) == 0
+    assert shape_quality.fragment_share(dashes(4), mask) == pytest.approx(180 / (180 + 396))
+    assert shape_quality.fragment_share(dashes(9), mask) == 0
+    assert shape_quality.fragment_share(dark(), mask) == 0
+
+
+def word(text: str, gap_px: int = 6) -> Light:
+    light = dark()
+    for place, letter in enumerate(text):
+        cv2.putText(light, letter, (30 + place * (9 + gap_px), 120), cv2.FONT_HERSHEY_PLAIN, 1.0, 255)
+    return light
+
+
+def test_letters_between_two_others_are_text_like() -> None:
+    assert shape_quality.text_like(word("CAMERA")) == 4
+    assert shape_quality.text_like(word("CAMERA", gap_px=24)) == 0
+    assert shape_quality.text_like(cv2.rotate(word("CAMERA"), cv2.ROTATE_90_CLOCKWISE).astype(np.uint8)) == 4
+
+
+@pytest.mark.parametrize("n_marks", [0, 1, 2, 12])
+def test_marks_of_a_dial_are_not_text_like(n_marks: int) -> None:
+    light = cv2.circle(dark(), (112, 112), 90, 255)
+    for angle in np.arange(n_marks) * 2 * np.pi / 12:
+        x, y = np.cos(angle), np.sin(angle)
+        inner, outer = ((round(112 + radius * x), round(112 + radius * y)) for radius in (70, 82))
+        cv2.line(light, inner, outer, 255)
+    assert shape_quality.text_like(np.asarray(light, np.uint8)) == 0
+
+
+def test_pieces_of_unlike_size_are_not_text_like() -> None:
+    light = dark()
+    light[100:103, 100:103] = light[100:110, 108:118] = light[100:103, 124:127] = 255
+    assert shape_quality.text_like(light) == 0
 
 
 def test_darkness_has_numbers_too() -> None:
