@@ -104,12 +104,19 @@ def _item_of(run: str, record: CueRecord, photographs: dict[str, str]) -> NewIte
         meta={
             "flags": record.flags,
             "quality": record.quality,
+            "mask": _mask_scores(record),
             "parent_source_ids": record.parent_source_ids,
             "variant": record.variant,
             "recipe_sha256": record.recipe_sha256,
             "generator_version": record.generator_version,
         },
     )
+
+
+def _mask_scores(record: CueRecord) -> dict[str, float]:
+    """Return the scores of the mask that was taken; none where a person picked or drew it."""
+    taken = (scores for scores in record.mask_candidates if scores.get("segmenter") == record.segmenter)
+    return {name: value for name, value in next(taken, {}).items() if not isinstance(value, str)}
 
 
 def _check_files(where: str, items: Sequence[NewItem]) -> None:

@@ -38,6 +38,7 @@ class QueueRow:
     rater_id: int
     item_id: int
     role: str
+    block: int
     position: int
     is_answered: bool
     has_events: bool
@@ -107,6 +108,7 @@ def read_rows(session: Session, campaign: Campaign) -> list[QueueRow]:
             Assignment.rater_id,
             Assignment.item_id,
             Assignment.role,
+            Assignment.block,
             Assignment.position,
             CurrentAnswer.assignment_id,
         )
@@ -116,8 +118,10 @@ def read_rows(session: Session, campaign: Campaign) -> list[QueueRow]:
         .order_by(Assignment.rater_id, Assignment.block, Assignment.position)
     )
     return [
-        QueueRow(pk, name or "", rater_id, item_id, role, position, answered is not None, pk in with_events)
-        for pk, name, rater_id, item_id, role, position, answered in session.execute(query)
+        QueueRow(
+            pk, name or "", rater_id, item_id, role, block, position, answered is not None, pk in with_events
+        )
+        for pk, name, rater_id, item_id, role, block, position, answered in session.execute(query)
     ]
 
 

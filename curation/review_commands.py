@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from contextlib import closing
+from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING
 
 import click
@@ -138,6 +138,87 @@ def status(db: str, slug: str, form: str) -> None:
     click.echo(json.dumps(found.to_json(), indent=2) if form == "json" else found.to_text())
 
 
+@review_group.command(
+    epilog="Example: cuebench review rank --db review.db first --miss-rate 0.02 --out rank.csv"
+)
+@DATABASE
+@click.argument("slug")
+@click.option(
+    "--miss-rate",
+    default=0.05,
+    show_default=True,
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    help="The share of wrong proposals that is put up with.",
+)
+@click.option(
+    "--model",
+    metavar="SPEC",
+    help="A classifier that looks at the cues too, as of `evaluate --model`; it is not to be scored on them later.",
+)
+@click.option("--weights", default=".", metavar="DIR", help="Where its files of weights lie; default: here.")
+@click.option("--taxonomy", default="refined-bias-20", show_default=True, metavar="NAME|FILE")
+@click.option("--keep-order", is_flag=True, help="Only report: change no queue.")
+@click.option("--out", metavar="FILE", help="A CSV of the proposals for the cues that wait.")
+@click.option("--figure", metavar="FILE", help="A picture of calibration and savings, .png or .svg.")
+@click.option("--force", is_flag=True, help="Overwrite FILE.")
+@FORMAT
+def rank(
+    db: str,
+    slug: str,
+    miss_rate: float,
+    model: str | None,
+    weights: str,
+    taxonomy: str,
+    keep_order: bool,
+    out: str | None,
+    figure: str | None,
+    force: bool,
+    form: str,
+) -> None:
+    """Show the doubtful cues of SLUG first, and say how many looks proposals would save.
+
+    Once there are enough verdicts, a small model estimates for each cue the chance that it is accepted, by its numbers
+    and flags. The queues begin with what that is least sure of; no verdict is given, and nothing is released by it.
+    Call it again as verdicts come in, and after `assign`.
+    """
+    from curation.database import open_store
+    from curation.sieve import Classifier, rank_review, write_proposals
+    from generation.progress import progress_bar
+
+    places = [place for place in (out, figure) if place is not None]
+    _check_free(places, force)
+    classifier = Classifier(model, taxonomy, weights) if model else None
+    with closing(open_store(db, create=False)) as store, ExitStack() as stack:
+        report = rank_review(
+            store,
+            slug,
+            miss_rate=miss_rate,
+            classifier=classifier,
+            keep_order=keep_order,
+            show=stack.enter_context(progress_bar("classify", "cue")) if classifier else None,
+        )
+    click.echo(json.dumps(report.to_json(), indent=2) if form == "json" else report.to_text())
+    if out is not None:
+        write_proposals(out, report)
+    if figure is not None:
+        from curation.sieve_figure import write_figure
+
+        write_figure(figure, report)
+    if places:
+        click.echo(f"wrote {', '.join(places)}", err=True)
+
+
+def _check_free(places: list[str], force: bool) -> None:
+    from data_manifests.errors import CuebenchError
+    from data_manifests.storage import exists
+
+    for place in places:
+        if exists(place) and not force:
+            raise CuebenchError(
+                f"{place}: there is already a file; choose another name, or overwrite it with --force"
+            )
+
+
 @review_group.group(epilog="Example: cuebench review masks import --db review.db masks run")
 def masks() -> None:
     """Have people pick the mask of each photograph of a run, then render it again from their picks."""
@@ -197,13 +278,8 @@ def picks(db: str, slug: str, out: str, segmenter: str | None, force: bool, form
     """Write the masks that people picked in SLUG, for `cuebench generate --masks FILE`."""
     from curation.database import open_store
     from curation.mask_picks import write_picks
-    from data_manifests.errors import CuebenchError
-    from data_manifests.storage import exists
 
-    if exists(out) and not force:
-        raise CuebenchError(
-            f"{out}: there is already a file; choose another name, or overwrite it with --force"
-        )
+    _check_free([out], force)
     with closing(open_store(db, create=False)) as store:
         summary = write_picks(store, slug, out, segmenter=segmenter)
     click.echo(json.dumps(vars(summary), indent=2) if form == "json" else summary.to_text())

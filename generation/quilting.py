@@ -3,11 +3,14 @@
 After Efros & Freeman, "Image quilting for texture synthesis and transfer" (SIGGRAPH 2001), with integer
 costs, so that every platform cuts the same seams, and with two rules of our own: a cell never continues the
 photograph from a neighbouring cell, and two cells share no more than a given part of their pixels.
+Small cells follow a guide, a quilt of larger ones, as in the second half of that paper: so stripes run on
+over many cells that each come from another place than what they follow.
 Cells are laid in waves: the cells of one wave touch none of each other, so a wave is one array operation.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import cv2
@@ -19,10 +22,13 @@ Image = npt.NDArray[np.uint8]
 Ints = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint32]
 
-N_CANDIDATES = 64
-N_BEST = 6
-MAX_STRIP_SAMPLES = 256
-_REFUSED = np.int64(2**62)
+N_CANDIDATES = 2500
+GUIDE_WEIGHT = 3
+# Sums over as many pixels stay below 2**24, so that float32 products are exact in any order of summation.
+MAX_SAMPLES = 72
+# A cell is compared with the guide by the means of about as many boxes a side.
+N_BOXES = 7
+_REFUSED = np.int32(2**31 - 1)
 _WALL = np.int32(2**30)
 # The neighbours of a cell that are laid before it.
 _NEIGHBOURS = np.array([(0, -1), (-1, -1), (-1, 0), (-1, 1)])
@@ -41,6 +47,15 @@ class Quilt:
     owner: Ints
 
 
+@dataclass(frozen=True)
+class Guide:
+    """What a quilt is to look like: `image` (S, S, 3) uint8, and the source `rows` and `columns` it shows, (S, S)."""
+
+    image: Image
+    rows: Ints
+    columns: Ints
+
+
 class Random:
     """Bounded integers from the raw stream of PCG64, which NumPy keeps the same for all versions (NEP 19)."""
 
@@ -53,14 +68,23 @@ class Random:
 
 
 def overlap_px(cell_px: int) -> int:
-    """Return how far a patch reaches over the cells above and left of it."""
-    return max(2, cell_px // 6)
+    """Return how far a patch reaches over the cells above and left of it: a sixth of a cell and 3 px."""
+    return 3 + cell_px // 6
 
 
 def lay_quilt(
-    source: Image, positions: Ints, n_cells: int, cell_px: int, max_share: float, random: Random
+    source: Image,
+    positions: Ints,
+    n_cells: int,
+    cell_px: int,
+    max_share: float,
+    random: Random,
+    guide: Guide | None = None,
 ) -> Quilt | None:
     """Quilt n x n cells from the patches at `positions`; None where they run out.
+
+    Every cell takes the patch that differs least from what is laid already, in the overlap, and from the
+    guide, in the cell; of two as good, the first. What the guide itself shows there is refused.
 
     Parameters
     ----------
@@ -70,39 +94,71 @@ def lay_quilt(
     max_share : float
         The part of a cell's square that a later cell may share with it.
     """
-    work = _Work(source, positions, n_cells, cell_px, max_share)
+    if len(positions) == 0:
+        return None
+    work = _Work(source, draw_candidates(positions, random), n_cells, cell_px, max_share, guide)
+    work.first = int(random.integers(len(work.candidates), 1)[0])
     for wave in range(3 * n_cells - 2):
         rows = np.arange(max(0, (wave - n_cells + 2) // 2), min(n_cells - 1, wave // 2) + 1)
-        if not work.lay(rows, wave - 2 * rows, random):
+        if not work.lay(rows, wave - 2 * rows):
             return None
     return work.quilt()
+
+
+def draw_candidates(positions: Ints, random: Random) -> Ints:
+    """Return all of some (P, 2) positions, or one at random of each of `N_CANDIDATES` runs of them."""
+    if len(positions) <= N_CANDIDATES:
+        return positions
+    edges = np.arange(N_CANDIDATES + 1) * len(positions) // N_CANDIDATES
+    # The runs differ in length by one at most.
+    drawn: Ints = positions[edges[:-1] + random.integers(int(np.diff(edges).min()), N_CANDIDATES)]
+    return drawn
 
 
 class _Work:
     """The canvas while it is laid; it has a margin of one overlap above and left of the first cells.
 
-    Pixels are kept as one 32-bit word each, and a place in the source as row * width + column.
+    Pixels are kept as one 32-bit word each, and a patch as its number among the candidates.
     """
 
-    def __init__(self, source: Image, positions: Ints, n_cells: int, cell_px: int, max_share: float) -> None:
+    def __init__(
+        self,
+        source: Image,
+        candidates: Ints,
+        n_cells: int,
+        cell_px: int,
+        max_share: float,
+        guide: Guide | None,
+    ) -> None:
         self.n_cells, self.cell_px, self.overlap = n_cells, cell_px, overlap_px(cell_px)
-        self.patch_px = cell_px + self.overlap
-        height, self.width = source.shape[:2]
-        words = np.dstack([source, np.zeros((height, self.width), np.uint8)]).view(np.uint32)[..., 0]
-        self.source = words.ravel()
-        self.source_patches = sliding_window_view(words, (self.patch_px, self.patch_px))
+        self.patch_px, self.first = cell_px + self.overlap, 0
+        words = _words(source)
+        patch = (self.patch_px, self.patch_px)
+        self.source_patches = sliding_window_view(words, patch)
         side = n_cells * cell_px + self.overlap
         self.canvas, self.owner = np.zeros((side, side), np.uint32), np.full((side, side), -1, np.int32)
-        patch = (self.patch_px, self.patch_px)
         self.canvas_patches: Words = sliding_window_view(self.canvas, patch, writeable=True)[
             ::cell_px, ::cell_px
         ]
         self.owner_patches = sliding_window_view(self.owner, patch, writeable=True)[::cell_px, ::cell_px]
         self.placed = np.full((n_cells, n_cells, 2), -1, np.int64)
-        self.permitted: npt.NDArray[np.bool_] = np.zeros((height, self.width), bool)
-        self.permitted[positions[:, 0], positions[:, 1]] = True
+        self.candidates = candidates
+        self.free = np.ones(len(candidates), bool)
+        self.number = np.full(words.shape, -1, np.int32)
+        self.number[candidates[:, 0], candidates[:, 1]] = np.arange(len(candidates))
         self.different = _different_enough(cell_px, max_share)
-        self.strip = _strip_offsets(self.patch_px, self.overlap)
+        strip = _strip_samples(self.patch_px, self.overlap)
+        self.is_top, self.is_left = strip[0] < self.overlap, strip[1] < self.overlap
+        self.strips = _Samples(words, candidates, strip)
+        self.guide = guide
+        if guide is not None:
+            box_px = max(1, cell_px // N_BOXES)
+            inner = np.arange(self.overlap, self.patch_px - box_px + 1, box_px)
+            at = np.stack(np.meshgrid(inner, inner, indexing="ij")).reshape(2, -1)
+            self.cells = _Samples(_words(box_means(source, box_px)), candidates, at)
+            margin = ((self.overlap, 0), (self.overlap, 0))
+            guided = np.pad(_words(box_means(guide.image, box_px)), margin)
+            self.guide_patches = sliding_window_view(guided, patch)[::cell_px, ::cell_px]
 
     def quilt(self) -> Quilt:
         """Return what is laid, without the margin."""
@@ -110,77 +166,70 @@ class _Work:
         owner = self.owner[self.overlap :, self.overlap :].astype(np.int64)
         return Quilt(np.ascontiguousarray(pixels[..., :3]), self.placed.reshape(-1, 2), owner)
 
-    def lay(self, rows: Ints, columns: Ints, random: Random) -> bool:
+    def lay(self, rows: Ints, columns: Ints) -> bool:
         """Choose and stitch a patch for every cell of a wave; False where one finds none."""
-        places = np.flatnonzero(self.permitted)
-        if len(places) == 0:
-            return False
-        n = len(rows)
-        drawn = places[random.integers(len(places), n * N_CANDIDATES)].reshape(n, N_CANDIDATES)
         laid = self.canvas_patches[rows, columns]
-        costs = self._costs(rows, columns, drawn, laid)
-        order = np.argsort(costs, axis=1, kind="stable")
-        n_free = (costs < _REFUSED).sum(1)
-        start = np.minimum(random.integers(N_BEST, n), n_free // 4)
-        for index in range(n):
-            best = self._choose(drawn[index, order[index, : n_free[index]]], int(start[index]))
+        for row, column, costs in zip(
+            rows.tolist(), columns.tolist(), self._costs(rows, columns, laid), strict=True
+        ):
+            costs[~self.free] = _REFUSED
+            best = self._choose(costs, list(self._refused(row, column)))
             if best is None:
                 return False
-            self.placed[rows[index], columns[index]] = divmod(best, self.width)
+            self.placed[row, column] = self.candidates[best]
             self._refuse_around(best)
         self._stitch(rows, columns, laid)
         return True
 
-    def _choose(self, ranked: Ints, start: int) -> int | None:
-        """Return the first of some ranked places, from `start` on and then before it, that is still free."""
-        (free,) = self.permitted.ravel()[ranked].nonzero()
-        if len(free) == 0:
-            return None
-        return int(ranked[free[free.searchsorted(start) % len(free)]])
+    def _choose(self, costs: npt.NDArray[np.int32], refused: list[tuple[int, int]]) -> int | None:
+        """Return the cheapest candidate that lies near none of the refused places."""
+        reach = max(4, self.cell_px // 4)
+        while True:
+            best = int(costs.argmin())
+            if costs[best] == _REFUSED:
+                return None
+            row, column = self.candidates[best].tolist()
+            if not any(abs(row - y) <= reach and abs(column - x) <= reach for y, x in refused):
+                return best
+            costs[best] = _REFUSED
 
-    def _refuse_around(self, place: int) -> None:
+    def _refuse_around(self, best: int) -> None:
         reach = len(self.different) // 2
-        row, column = divmod(place, self.width)
-        y0, x0 = max(0, row - reach), max(0, column - reach)
-        around = self.permitted[y0 : row + reach + 1, x0 : column + reach + 1]
-        top, left = y0 - (row - reach), x0 - (column - reach)
-        around &= self.different[top : top + around.shape[0], left : left + around.shape[1]]
+        row, column = self.candidates[best].tolist()
+        top, left = max(0, row - reach), max(0, column - reach)
+        numbers = self.number[top : row + reach + 1, left : column + reach + 1]
+        down, right = np.nonzero(numbers >= 0)
+        self.free[numbers[down, right]] &= self.different[
+            down + (top - row + reach), right + (left - column + reach)
+        ]
 
-    def _costs(self, rows: Ints, columns: Ints, drawn: Ints, laid: Words) -> npt.NDArray[np.int64]:
-        """Return the squared difference to the canvas in the overlap, (n, K) int64; too high if refused."""
-        down, right, is_top, is_left = self.strip
-        offsets = down * self.width + right
-        strips = np.ascontiguousarray(laid[:, down, right])
-        costs = np.empty(drawn.shape, np.int64)
-        for index, (row, column) in enumerate(zip(rows, columns, strict=True)):
-            patches, strip = self.source.take(drawn[index, :, None] + offsets), strips[index]
-            if row == 0 or column == 0:
-                # A first row has no overlap above, a first column none to its left.
-                unused = (is_top & (row == 0)) | (is_left & (column == 0))
-                patches[:, unused], strip[unused] = 0, 0
-            # Sorted by cost, with the index of each; at most 256 x 3 x 255**2, well inside of 32 bits.
-            sorted_costs, which = cv2.batchDistance(
-                strip[None].view(np.uint8),
-                patches.view(np.uint8),
-                cv2.CV_32S,
-                normType=cv2.NORM_L2SQR,
-                K=N_CANDIDATES,
-            )
-            costs[index, which[0]] = sorted_costs[0]
-        costs[self._continues_neighbour(rows, columns, drawn)] = _REFUSED
+    def _costs(self, rows: Ints, columns: Ints, laid: Words) -> npt.NDArray[np.int32]:
+        """Return how much each candidate differs, (n, K) int32, up to a constant for each cell.
+
+        At most 8 * 300 * 128**2 in absolute value: well inside of 32 bits.
+        """
+        unused = (self.is_top & (rows == 0)[:, None]) | (self.is_left & (columns == 0)[:, None])
+        costs = self.strips.differences(laid, ~unused)
+        if self.guide is not None:
+            costs += GUIDE_WEIGHT * self.cells.differences(self.guide_patches[rows, columns])
+        elif rows[0] == columns[0] == 0:
+            costs[0, self.first] = -1
         return costs
 
-    def _continues_neighbour(self, rows: Ints, columns: Ints, drawn: Ints) -> npt.NDArray[np.bool_]:
-        tolerance = max(4, self.cell_px // 4)
-        y, x = np.divmod(drawn, self.width)
-        i, j = rows + _NEIGHBOURS[:, :1], columns + _NEIGHBOURS[:, 1:]
-        known = (i >= 0) & (j >= 0) & (j < self.n_cells)
-        neighbour = self.placed[np.where(known, i, 0), np.where(known, j, 0)]
-        natural = neighbour - _NEIGHBOURS[:, None] * self.cell_px
-        near = np.abs(y - natural[..., :1]) <= tolerance
-        near &= np.abs(x - natural[..., 1:]) <= tolerance
-        copies: npt.NDArray[np.bool_] = (near & known[..., None]).any(0)
-        return copies
+    def _refused(self, row: int, column: int) -> Iterator[tuple[int, int]]:
+        """Yield the places that would continue a neighbour or show what the guide shows."""
+        for down, right in _NEIGHBOURS:
+            i, j = row + down, column + right
+            if i >= 0 and 0 <= j < self.n_cells:
+                y, x = self.placed[i, j].tolist()
+                yield y - down * self.cell_px, x - right * self.cell_px
+        if self.guide is not None:
+            half = self.cell_px // 2
+            middle = row * self.cell_px + half, column * self.cell_px + half
+            yield (
+                int(self.guide.rows[middle]) - half - self.overlap,
+                int(self.guide.columns[middle]) - half - self.overlap,
+            )
 
     def _stitch(self, rows: Ints, columns: Ints, laid: Words) -> None:
         placed = self.placed[rows, columns]
@@ -201,6 +250,46 @@ class _Work:
         self.owner_patches[rows, columns] = np.where(
             new, index[:, None, None], self.owner_patches[rows, columns]
         )
+
+
+class _Samples:
+    """Some pixels of every candidate, for the squared difference to as many of other patches.
+
+    Values are centred, so that products summed in float32 are whole numbers below 2**24: exact.
+    """
+
+    def __init__(self, words: Words, candidates: Ints, at: Ints) -> None:
+        """Take the pixels `at`, (2, F): row and column in the patch."""
+        self.at = at
+        offsets = at[0] * words.shape[1] + at[1]
+        places = candidates[:, 0] * words.shape[1] + candidates[:, 1]
+        # (K, F, 3), with the padding byte of the words cut off.
+        self.values = _centred(words.ravel()[places[:, None] + offsets])
+        self.squares = np.einsum("kfc,kfc->kf", self.values, self.values)
+        self.transposed = np.ascontiguousarray(self.values.reshape(len(places), -1).T)
+
+    def differences(self, patches: Words, used: npt.NDArray[np.bool_] | None = None) -> npt.NDArray[np.int32]:
+        """Return the squared differences to (n, p, p) patches less the squares of these, (n, K).
+
+        `used`, (n, F), says which pixels count for each patch.
+        """
+        values = _centred(patches[:, self.at[0], self.at[1]])
+        weights = np.ones(values.shape[:2], np.float32) if used is None else used.astype(np.float32)
+        values *= weights[..., None]
+        products = values.reshape(len(values), -1) @ self.transposed
+        differences: npt.NDArray[np.int32] = (weights @ self.squares.T).astype(np.int32)
+        differences -= 2 * products.astype(np.int32)
+        return differences
+
+
+def _words(image: Image) -> Words:
+    """Return (H, W, 3) pixels as one word each, (H, W)."""
+    return np.dstack([image, np.zeros(image.shape[:2], np.uint8)]).view(np.uint32)[..., 0]
+
+
+def _centred(words: Words) -> npt.NDArray[np.float32]:
+    channels = np.ascontiguousarray(words)[..., None].view(np.uint8)[..., :3]
+    return channels.astype(np.float32) - np.float32(128)
 
 
 def _different_enough(cell_px: int, max_share: float) -> npt.NDArray[np.bool_]:
@@ -251,16 +340,24 @@ def min_cut(costs: npt.NDArray[np.integer]) -> Ints:
     return columns
 
 
-def _strip_offsets(
-    patch_px: int, overlap: int
-) -> tuple[Ints, Ints, npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Return the pixels of the L-shaped overlap (fewer of a large one), and whether each is above or left.
+def box_means(image: Image, box_px: int) -> Image:
+    """Return the means, rounded down, of the boxes that begin at each pixel of (H, W, 3); cut off at the edges."""
+    if box_px == 1:
+        return image
+    corner, outside = (0, 0), cv2.BORDER_CONSTANT
+    sums = cv2.boxFilter(
+        image, cv2.CV_32S, (box_px, box_px), None, corner, normalize=False, borderType=outside
+    )
+    return (sums // box_px**2).astype(np.uint8)
 
-    The corner belongs to neither: it is compared only where there is a cell both above and to the left.
+
+def _strip_samples(patch_px: int, overlap: int) -> Ints:
+    """Return row and column of the pixels of the L-shaped overlap (fewer of a large one), (2, F).
+
+    The corner belongs to both arms: it is compared only where there is a cell both above and to the left.
     """
     y, x = np.mgrid[:patch_px, :patch_px]
     in_strip = (y < overlap) | (x < overlap)
-    y, x = y[in_strip], x[in_strip]
-    step = -(-len(y) // MAX_STRIP_SAMPLES)
-    y, x = y[::step].astype(np.int64), x[::step].astype(np.int64)
-    return y, x, y < overlap, x < overlap
+    at: Ints = np.stack([y[in_strip], x[in_strip]])
+    step = -(-at.shape[1] // MAX_SAMPLES)
+    return at[:, step // 2 :: step]

@@ -12,7 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from data_manifests.errors import CuebenchError
 from generation.outcome import Unavailable
-from generation.quilting import Random, lay_quilt, overlap_px
+from generation.quilting import Guide, Random, lay_quilt, overlap_px
+from generation.texture_evening import even_out
 from generation.texture_origin import OriginMap
 from generation.texture_patches import inside_positions, typical_positions
 from generation.texture_quality import texture_quality
@@ -26,6 +27,10 @@ MAX_SHARED_SHARE = 0.5
 # Squares of cells are held further apart than pixels have to be: the seams move pixels between cells.
 _PLACED_SHARES = (0.5, 0.42, 0.34)
 _SCALE_STEP = 1.25
+# Enlarging shows a texture better up to here; further it only goes for want of texture.
+_BEST_UPSAMPLE = 1.5
+# Cells a side of the quilts that finer ones follow: the first that the photograph has patches for.
+_GUIDE_GRIDS = (4, 8)
 _RANDOM_PACKING = 0.547
 # Below this share of the cells that the estimate calls for, no quilt was ever completed.
 _WORTH_TRYING = 0.75
@@ -37,20 +42,21 @@ class TextureParams(BaseModel):
     `method` is `quilt` (min-cut seams, typical patches, nothing copied) or `shuffle`, the way of the paper:
     random crops of a canvas no larger than the cue, with hard seams. `flatten` is the share of the uneven
     illumination that goes, `flatten_share` the width (sigma) of what counts as illumination, as a share of
-    the side (half a cell at least); `keep_share` is the share of patches that count as typical. `spare` is
-    how many times more patches than cells the photograph must offer before it is reduced further: reducing
-    brings more of the texture into a cell. A photograph with too little texture is enlarged, by
-    `max_upsample` at most. All but `method` belong to `quilt`.
+    the side; `keep_share` is the share of patches that count as typical. `spare` is how many times the area
+    of the cue the photograph is to offer: the photograph is reduced, or enlarged up to one and a half times, to this.
+    Where a grid still finds too little texture it is enlarged further, by `max_upsample` at most. `low_pass`
+    is the low-pass share that is left in a cue at most. All but `method` belong to `quilt`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     method: Literal["quilt", "shuffle"] = "quilt"
-    flatten: Annotated[float, Field(ge=0, le=1)] = 1.0
-    flatten_share: Annotated[float, Field(gt=0, le=1)] = 0.03
+    flatten: Annotated[float, Field(ge=0, le=1)] = 0.25
+    flatten_share: Annotated[float, Field(gt=0, le=1)] = 0.12
     keep_share: Annotated[float, Field(gt=0, le=1)] = 0.7
-    spare: Annotated[float, Field(ge=1, le=100)] = 2.0
-    max_upsample: Annotated[float, Field(ge=1, le=4)] = 2.0
+    spare: Annotated[float, Field(ge=1, le=100)] = 3.0
+    max_upsample: Annotated[float, Field(ge=1, le=4)] = 3.0
+    low_pass: Annotated[float, Field(gt=0, le=1)] = 0.05
 
 
 @dataclass(frozen=True)
@@ -112,31 +118,63 @@ def _check(image: Image, mask: Mask, side_px: int, grid: int) -> None:
 def _quilt(
     image: Image, eroded: Mask, grid: int, cell_px: int, random: Random, params: TextureParams
 ) -> tuple[TextureSource, Image, OriginMap] | Unavailable:
-    overlap, needed = overlap_px(cell_px), _WORTH_TRYING * grid * grid
-    sigma_px = max(cell_px / 2, params.flatten_share * grid * cell_px)
-    most = 0
-    for scale in _scales(eroded, grid, cell_px, params):
+    needed, patch_px = _WORTH_TRYING * grid * grid, cell_px + overlap_px(cell_px)
+    side_px, most = grid * cell_px, 0
+    for scale in _scales(eroded, side_px, params):
         source = crop_source(image, eroded, scale)
-        n_inside = int(np.count_nonzero(inside_positions(source.inside, cell_px + overlap)))
+        n_inside = int(np.count_nonzero(inside_positions(source.inside, patch_px)))
         most = max(most, n_inside)
         if n_placeable(n_inside, cell_px, _PLACED_SHARES[0]) < needed:
             continue
-        source = flatten_light(source, sigma_px, params.flatten)
-        positions = typical_positions(source.image, source.inside, cell_px + overlap, params.keep_share)
-        for share in _PLACED_SHARES:
-            if n_placeable(len(positions), cell_px, share) < needed:
-                break
-            quilt = lay_quilt(source.image, positions, grid, cell_px, share, random)
-            if quilt is None:
-                break
-            origin = OriginMap(quilt.positions, quilt.owner, source.box, source.inside.shape, overlap)
-            if origin.sharing.largest_share <= MAX_SHARED_SHARE:
-                return source, quilt.image, origin
+        source = flatten_light(source, params.flatten_share * side_px, params.flatten)
+        guide = _guide(source, grid, side_px, random, params)
+        found = _fill(source, grid, cell_px, guide, random, params)
+        if found is not None:
+            pixels, origin = found
+            return source, even_out(pixels, params.low_pass), origin
     return Unavailable(
         "grid_unavailable",
         f"{grid * grid} different cells of {cell_px} px need more texture than there is inside of the mask "
         f"({most} places for a patch); use a larger photograph, a finer grid or a smaller side",
     )
+
+
+def _fill(
+    source: TextureSource,
+    grid: int,
+    cell_px: int,
+    guide: Guide | None,
+    random: Random,
+    params: TextureParams,
+) -> tuple[Image, OriginMap] | None:
+    """Return a quilt of the source in which no two squares share more than allowed; None if there is none."""
+    overlap = overlap_px(cell_px)
+    positions = typical_positions(source.image, source.inside, cell_px + overlap, params.keep_share)
+    for share in _PLACED_SHARES:
+        if n_placeable(len(positions), cell_px, share) < _WORTH_TRYING * grid * grid:
+            break
+        quilt = lay_quilt(source.image, positions, grid, cell_px, share, random, guide)
+        if quilt is None:
+            break
+        origin = OriginMap(quilt.positions, quilt.owner, source.box, source.inside.shape, overlap)
+        if origin.sharing.largest_share <= MAX_SHARED_SHARE:
+            return quilt.image, origin
+    return None
+
+
+def _guide(
+    source: TextureSource, grid: int, side_px: int, random: Random, params: TextureParams
+) -> Guide | None:
+    """Return a quilt of larger cells for a finer one to follow; None if there is none."""
+    for coarse in (coarse for coarse in _GUIDE_GRIDS if coarse < grid):
+        cell_px = -(-side_px // coarse)
+        overlap = overlap_px(cell_px)
+        positions = typical_positions(source.image, source.inside, cell_px + overlap, params.keep_share)
+        quilt = lay_quilt(source.image, positions, coarse, cell_px, MAX_SHARED_SHARE, random)
+        if quilt is not None:
+            origin = OriginMap(quilt.positions, quilt.owner, source.box, source.inside.shape, overlap)
+            return Guide(quilt.image, *origin.working_pixels())
+    return None
 
 
 def n_placeable(n_positions: int, cell_px: int, share: float) -> float:
@@ -150,23 +188,14 @@ def n_placeable(n_positions: int, cell_px: int, share: float) -> float:
     return _RANDOM_PACKING * n_positions / (kept / 4)
 
 
-def _scales(eroded: Mask, grid: int, cell_px: int, params: TextureParams) -> Iterator[float]:
-    """Yield the scales to try, smallest first, up to `max_upsample`; 1 is among them if the first is below.
-
-    The first leaves `spare` times the patches that are needed; enlarging goes no further than it has to.
-    """
-    patch_px = cell_px + overlap_px(cell_px)
-    n_native = int(inside_positions(eroded, patch_px).sum() * params.keep_share)
-    placeable = n_placeable(n_native, cell_px, _PLACED_SHARES[0])
-    scale = (params.spare * grid * grid / placeable) ** 0.5 if placeable else 1.0
-    while scale < 1:
+def _scales(eroded: Mask, side_px: int, params: TextureParams) -> Iterator[float]:
+    """Yield the scales to try, smallest first, up to `max_upsample`."""
+    most = params.max_upsample
+    scale = min(_BEST_UPSAMPLE, most, side_px * (params.spare / np.count_nonzero(eroded)) ** 0.5)
+    while scale < most:
         yield scale
         scale *= _SCALE_STEP
-    scale = 1.0
-    while scale < params.max_upsample:
-        yield scale
-        scale *= _SCALE_STEP
-    yield params.max_upsample
+    yield most
 
 
 def _shuffle(

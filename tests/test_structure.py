@@ -21,6 +21,7 @@ LAZY = frozenset(
         "playwright",
         "rembg",
         "segment_anything",
+        "sklearn",
         "timm",
         "torch",
         "torchvision",

@@ -8,7 +8,19 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from generation.quilting import N_BEST, N_CANDIDATES, Quilt, Random, lay_quilt, min_cut, overlap_px
+from generation.quilting import (
+    GUIDE_WEIGHT,
+    MAX_SAMPLES,
+    N_BOXES,
+    N_CANDIDATES,
+    Guide,
+    Quilt,
+    Random,
+    draw_candidates,
+    lay_quilt,
+    min_cut,
+    overlap_px,
+)
 
 Ints = npt.NDArray[np.int64]
 Pixels = npt.NDArray[np.uint8]
@@ -25,8 +37,16 @@ def every_position(source: Pixels, cell_px: int) -> Ints:
     return np.argwhere(np.ones((rows, columns), bool)).astype(np.int64)
 
 
-def quilt_of(source: Pixels, n_cells: int, cell_px: int, max_share: float = 0.4, seed: int = 1) -> Quilt:
-    quilt = lay_quilt(source, every_position(source, cell_px), n_cells, cell_px, max_share, Random(seed))
+def quilt_of(
+    source: Pixels,
+    n_cells: int,
+    cell_px: int,
+    max_share: float = 0.4,
+    seed: int = 1,
+    guide: Guide | None = None,
+) -> Quilt:
+    positions = every_position(source, cell_px)
+    quilt = lay_quilt(source, positions, n_cells, cell_px, max_share, Random(seed), guide)
     assert quilt is not None
     return quilt
 
@@ -57,11 +77,23 @@ class NaiveQuilt:
         ]
         return np.asarray(((self.patch(at) - laid) ** 2).sum(-1))
 
-    def cost(self, i: int, j: int, at: tuple[int, int]) -> int:
+    def cost(self, i: int, j: int, at: tuple[int, int], guide: Guide | None) -> int:
         squares, size, o = self.squares(i, j, at), self.cell + self.overlap, self.overlap
         strip = [(y, x) for y, x in product(range(size), repeat=2) if y < o or x < o]
-        step = -(-len(strip) // 256)
-        return sum(int(squares[y, x]) for y, x in strip[::step] if (y >= o or i > 0) and (x >= o or j > 0))
+        cost = sum(int(squares[y, x]) for y, x in thinned(strip) if (y >= o or i > 0) and (x >= o or j > 0))
+        if guide is not None:
+            box = max(1, self.cell // N_BOXES)
+            patch, wanted = self.patch(at)[o:, o:], guide.image[i * self.cell :, j * self.cell :]
+            for y, x in product(range(0, self.cell - box + 1, box), repeat=2):
+                means = [of[y : y + box, x : x + box].sum((0, 1)) // box**2 for of in (patch, wanted)]
+                cost += GUIDE_WEIGHT * int(((means[0].astype(int) - means[1].astype(int)) ** 2).sum())
+        return cost
+
+    def shown_by(self, guide: Guide, i: int, j: int, at: tuple[int, int]) -> bool:
+        half = self.cell // 2
+        middle = i * self.cell + half, j * self.cell + half
+        shown = guide.rows[middle] - half - self.overlap, guide.columns[middle] - half - self.overlap
+        return bool(max(abs(at[0] - shown[0]), abs(at[1] - shown[1])) <= max(4, self.cell // 4))
 
     def continues(self, i: int, j: int, at: tuple[int, int]) -> bool:
         tolerance = max(4, self.cell // 4)
@@ -95,6 +127,11 @@ class NaiveQuilt:
         return self.canvas[self.overlap :, self.overlap :].astype(np.uint8)
 
 
+def thinned(at: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    step = -(-len(at) // MAX_SAMPLES)
+    return at[step // 2 :: step]
+
+
 def cheapest_path(costs: Ints) -> list[int]:
     """Return the cheapest path by a table from the top, leftmost where two are equal."""
     totals = [[int(cost) for cost in costs[0]]]
@@ -114,34 +151,76 @@ def cells_in_waves(n: int) -> Iterator[list[tuple[int, int]]]:
         yield [(i, wave - 2 * i) for i in range(n) if 0 <= wave - 2 * i < n]
 
 
-def choose_naively(source: Pixels, n: int, cell_px: int, max_share: float, seed: int) -> NaiveQuilt:
+def choose_naively(
+    source: Pixels, n: int, cell_px: int, max_share: float, seed: int, guide: Guide | None
+) -> NaiveQuilt:
     naive, random = NaiveQuilt(source, n, cell_px), Random(seed)
-    permitted = [(int(y), int(x)) for y, x in every_position(source, cell_px)]
+    drawn = draw_candidates(every_position(source, cell_px), random)
+    candidates = [(int(y), int(x)) for y, x in drawn]
+    first = candidates[int(random.integers(len(candidates), 1)[0])]
     for cells in cells_in_waves(n):
-        permitted = [at for at in permitted if not naive.alike(at, max_share)]
-        drawn = [permitted[k] for k in random.integers(len(permitted), len(cells) * N_CANDIDATES)]
-        starts = random.integers(N_BEST, len(cells))
-        for index, (i, j) in enumerate(cells):
-            own = drawn[index * N_CANDIDATES : (index + 1) * N_CANDIDATES]
-            ranked = sorted(
-                (at for at in own if not naive.continues(i, j, at)), key=lambda at: naive.cost(i, j, at)
-            )
-            start = min(int(starts[index]), len(ranked) // 4)
-            naive.lay(
-                i, j, next(at for at in ranked[start:] + ranked[:start] if not naive.alike(at, max_share))
-            )
+        for i, j in cells:
+            left = [
+                at
+                for at in candidates
+                if not naive.alike(at, max_share)
+                and not naive.continues(i, j, at)
+                and not (guide is not None and naive.shown_by(guide, i, j, at))
+            ]
+            free = (i, j) == (0, 0) and guide is None
+            naive.lay(i, j, first if free else min(left, key=lambda at: naive.cost(i, j, at, guide)))
     return naive
 
 
-@pytest.mark.parametrize(("n", "cell_px", "max_share"), [(2, 31, 0.5), (4, 10, 0.3), (5, 7, 0.42)])
-def test_waves_lay_the_same_bytes_as_a_loop_over_single_cells(n: int, cell_px: int, max_share: float) -> None:
-    source = speckles(110, 95)
-    naive, quilt = (
-        choose_naively(source, n, cell_px, max_share, seed=9),
-        quilt_of(source, n, cell_px, max_share, 9),
-    )
+def guide_of(source: Pixels, side_px: int, seed: int = 4) -> Guide:
+    """Return a guide that shows one corner of the source, every pixel known by its place."""
+    rows, columns = np.indices((side_px, side_px)) + seed
+    return Guide(source[rows, columns], rows.astype(np.int64), columns.astype(np.int64))
+
+
+@pytest.mark.parametrize("is_guided", [False, True])
+@pytest.mark.parametrize(("n", "cell_px", "max_share"), [(2, 15, 0.5), (3, 10, 0.3), (4, 7, 0.42)])
+def test_waves_lay_the_same_bytes_as_a_loop_over_single_cells(
+    n: int, cell_px: int, max_share: float, is_guided: bool
+) -> None:
+    source = speckles(38, 46)
+    guide = guide_of(source, n * cell_px) if is_guided else None
+    naive = choose_naively(source, n, cell_px, max_share, 9, guide)
+    quilt = quilt_of(source, n, cell_px, max_share, 9, guide)
     assert [tuple(at) for at in quilt.positions.tolist()] == [naive.placed[i, j] for i, j in np.ndindex(n, n)]
     np.testing.assert_array_equal(quilt.image, naive.image)
+
+
+def test_costs_are_exact_for_the_largest_differences() -> None:
+    # Black and white patches, no grey between: the sums are the largest there are.
+    source = np.zeros((36, 40, 3), np.uint8)
+    source[:, 20:] = 255
+    naive = choose_naively(source, 2, 12, 0.5, 3, None)
+    quilt = quilt_of(source, 2, 12, 0.5, 3)
+    assert [tuple(at) for at in quilt.positions.tolist()] == [naive.placed[i, j] for i, j in np.ndindex(2, 2)]
+    assert 3 * max(MAX_SAMPLES, (2 * N_BOXES) ** 2) * 128**2 < 2**24
+
+
+def test_a_quilt_looks_like_its_guide_and_shows_none_of_it_in_its_place() -> None:
+    source, n, cell_px = speckles(120, 120), 8, 7
+    guide = guide_of(source, n * cell_px)
+    guided, free = (quilt_of(source, n, cell_px, 0.5, 1, follows) for follows in (guide, None))
+    errors = [np.abs(quilt.image.astype(int) - guide.image).mean() for quilt in (guided, free)]
+    assert errors[0] < 0.8 * errors[1]
+    at = guided.positions.reshape(n, n, 2) + overlap_px(cell_px) + cell_px // 2
+    middles = np.arange(n) * cell_px + cell_px // 2
+    shown = np.stack([guide.rows[np.ix_(middles, middles)], guide.columns[np.ix_(middles, middles)]], -1)
+    assert np.abs(at - shown).max(-1).min() > max(4, cell_px // 4)
+
+
+def test_candidates_are_drawn_evenly_where_there_are_many() -> None:
+    many = np.stack([np.arange(N_CANDIDATES * 3 + 5)] * 2, -1).astype(np.int64)
+    drawn = draw_candidates(many, Random(0))
+    assert len(drawn) == N_CANDIDATES
+    assert np.diff(drawn[:, 0]).min() >= 1
+    assert np.diff(drawn[:, 0]).max() <= 6
+    few = many[:N_CANDIDATES]
+    np.testing.assert_array_equal(draw_candidates(few, Random(0)), few)
 
 
 def test_raster_order_lays_the_same_bytes_as_waves() -> None:
@@ -173,8 +252,10 @@ def test_min_cut_follows_a_valley_drawn_by_hand() -> None:
     assert min_cut(costs).tolist() == [valley]
 
 
-@pytest.mark.parametrize(("cell_px", "expected"), [(4, 2), (7, 2), (14, 2), (28, 4), (56, 9), (256, 42)])
-def test_a_patch_reaches_a_sixth_of_a_cell_over_its_neighbours(cell_px: int, expected: int) -> None:
+@pytest.mark.parametrize(("cell_px", "expected"), [(4, 3), (7, 4), (14, 5), (28, 7), (56, 12), (256, 45)])
+def test_a_patch_reaches_a_sixth_of_a_cell_and_three_pixels_over_its_neighbours(
+    cell_px: int, expected: int
+) -> None:
     assert overlap_px(cell_px) == expected
 
 
@@ -237,7 +318,7 @@ def test_no_cell_continues_a_neighbour_and_no_two_share_more_than_allowed(seed: 
 
 
 @pytest.mark.parametrize(
-    ("side_px", "what"), [(12, "no place"), (14, "few places"), (26, "too few for all cells")]
+    ("side_px", "what"), [(14, "no place"), (16, "few places"), (28, "too few for all cells")]
 )
 def test_running_out_of_patches_gives_no_quilt(side_px: int, what: str) -> None:
     source = speckles(side_px, side_px)
@@ -245,11 +326,11 @@ def test_running_out_of_patches_gives_no_quilt(side_px: int, what: str) -> None:
     assert lay_quilt(source, positions, 3, 10, 0.3, Random(0)) is None
 
 
-def test_a_drawn_patch_that_another_cell_of_the_wave_took_is_passed_over() -> None:
-    # Twelve places of their own for nine cells: candidates repeat, yet no place is used twice.
-    source = speckles(12 * 3, 12 * 4)
-    positions = np.array(list(product(range(0, 36, 12), range(0, 48, 12))), np.int64)
-    found = [lay_quilt(source, positions, 3, 10, 0.3, Random(seed)) for seed in range(20)]
+def test_a_patch_that_another_cell_of_the_wave_took_is_passed_over() -> None:
+    # Twelve places of their own for nine cells, all alike: every cell would take the first.
+    source = np.full((13 * 3, 13 * 4, 3), 90, np.uint8)
+    positions = np.array(list(product(range(0, 39, 13), range(0, 52, 13))), np.int64)
+    found = [lay_quilt(source, positions, 3, 9, 0.3, Random(seed)) for seed in range(20)]
     laid = [quilt for quilt in found if quilt is not None]
     assert laid
     assert all(len(np.unique(quilt.positions, axis=0)) == 9 for quilt in laid)
