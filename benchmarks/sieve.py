@@ -22,14 +22,10 @@ from benchmarks.broken_masks import known_cues
 from curation.audit_files import find_files
 from curation.ratings import FloatArray
 from curation.sieve_calibration import measure_calibration, reliability
-from curation.sieve_cases import Case
-from curation.sieve_classifier import Classifier, classify
-from curation.sieve_cut import Cut
-from curation.sieve_features import doubt
-from curation.sieve_model import estimate_chances, is_enough, photograph_numbers
+from curation.sieve_cases import Case, Classifier, classify, measure_missing
+from curation.sieve_cut import Cut, choose_cuts, find_savings, propose
+from curation.sieve_model import Chances, doubt, estimate_chances, is_enough, photograph_numbers
 from curation.sieve_order import Rank, sift
-from curation.sieve_pixels import measure_missing
-from curation.sieve_savings import Chances, choose_cuts, find_savings, propose
 
 N_SEEDS, N_WAITING = 100, 600
 MISS_RATE = 0.1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import ExitStack, closing
+from functools import cache
 from typing import TYPE_CHECKING
 
 import click
@@ -148,7 +149,7 @@ def status(db: str, slug: str, form: str) -> None:
     default=0.05,
     show_default=True,
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    help="The share of wrong proposals that is put up with.",
+    help="The share of proposals that is put up with to be wrong: that people would answer the other way.",
 )
 @click.option(
     "--model",
@@ -182,27 +183,33 @@ def rank(
     Call it again as verdicts come in, and after `assign`.
     """
     from curation.database import open_store
-    from curation.sieve import Classifier, rank_review, write_proposals
+    from curation.sieve import rank_review
+    from curation.sieve_cases import Classifier
+    from curation.sieve_report import figure_form, write_figure, write_proposals
     from generation.progress import progress_bar
 
     places = [place for place in (out, figure) if place is not None]
     _check_free(places, force)
-    classifier = Classifier(model, taxonomy, weights) if model else None
+    if figure is not None:
+        figure_form(figure)
+        if figure == out:
+            raise click.UsageError(f"--out and --figure name the same file, {out}")
     with closing(open_store(db, create=False)) as store, ExitStack() as stack:
+        bar = cache(
+            lambda: stack.enter_context(progress_bar("look at cues", "cue"))
+        )  # none if none is looked at
         report = rank_review(
             store,
             slug,
             miss_rate=miss_rate,
-            classifier=classifier,
+            classifier=Classifier(model, taxonomy, weights) if model else None,
             keep_order=keep_order,
-            show=stack.enter_context(progress_bar("classify", "cue")) if classifier else None,
+            show=lambda n_done, n_all: bar()(n_done, n_all),
         )
     click.echo(json.dumps(report.to_json(), indent=2) if form == "json" else report.to_text())
     if out is not None:
         write_proposals(out, report)
     if figure is not None:
-        from curation.sieve_figure import write_figure
-
         write_figure(figure, report)
     if places:
         click.echo(f"wrote {', '.join(places)}", err=True)

@@ -10,8 +10,6 @@ References
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -22,19 +20,13 @@ from curation.database import Store
 from curation.queue_rows import open_for_work
 from curation.ratings import FloatArray
 from curation.sieve_calibration import area_under_curve, measure_calibration
-from curation.sieve_cases import Case, read_cases
-from curation.sieve_classifier import Classifier, classify
-from curation.sieve_features import doubt
-from curation.sieve_model import estimate_chances, is_enough
+from curation.sieve_cases import Case, Classifier, classify, measure_missing, read_cases
+from curation.sieve_cut import LOOK, effect_of, find_savings, propose, saved_share
+from curation.sieve_model import Chances, doubt, estimate_chances, is_enough
 from curation.sieve_order import Rank, reorder
-from curation.sieve_pixels import measure_missing
 from curation.sieve_report import Comparison, Proposal, SieveReport
-from curation.sieve_savings import LOOK, Chances, Savings, find_savings, propose, saved_share
 from data_manifests.errors import CuebenchError
-from data_manifests.storage import write_bytes
 from evaluation.run_model import Show
-
-__all__ = ["Classifier", "rank_review", "sieve", "write_proposals"]
 
 
 def rank_review(
@@ -52,7 +44,7 @@ def rank_review(
     ----------
     miss_rate : the share of wrong ones among the proposals that is put up with
     keep_order : only report: no queue is changed
-    show : is told how many cues the classifier has seen, of how many
+    show : is told how many cues were measured, or seen by the classifier, of how many
 
     Raises
     ------
@@ -67,7 +59,7 @@ def rank_review(
         seed, cases = campaign.seed, read_cases(session, campaign)
     if not cases:
         raise CuebenchError(f"campaign {slug}: it holds no cue to rank; import some")
-    cases = measure_missing(cases)
+    cases = measure_missing(cases, show)
     if classifier is not None:
         cases = classify(cases, classifier, show)
     report, urgency = sieve(slug, cases, miss_rate, seed)
@@ -85,65 +77,47 @@ def sieve(
 ) -> tuple[SieveReport, FloatArray]:
     """Return the report on cues, and how much each of them wants a look (n,): the highest first. Pure."""
     doubts = doubt(cases)
+    is_judged = np.array([case.is_accepted is not None for case in cases])
     waiting = [case for case in cases if case.is_accepted is None]
     report = SieveReport(
         slug=slug,
-        n_judged=len(cases) - len(waiting),
+        n_judged=int(is_judged.sum()),
         n_accepted=sum(bool(case.is_accepted) for case in cases),
         n_waiting=len(waiting),
-        proposals=tuple(_proposal(case, None, LOOK) for case in waiting),
+        proposals=tuple(Proposal.on(case, None, LOOK) for case in waiting),
     )
     if not is_enough(cases):
         return report, doubts
     chances = estimate_chances(cases, seed=seed)
     savings = find_savings(chances, miss_rate, seed)
+    proposed = propose(chances.waiting, savings.accept, savings.reject)
+    rows = zip(waiting, chances.waiting.tolist(), proposed, strict=True)
     report = replace(
         report,
         calibration=measure_calibration(chances.judged, chances.accepted, chances.judged_photograph, seed),
         savings=savings,
         comparisons=_comparisons(cases, chances, doubts, miss_rate, seed),
-        proposals=_proposals(waiting, chances.waiting, savings),
+        proposals=tuple(Proposal.on(*row) for row in rows),
     )
-    return report, 0.5 - np.abs(_all_chances(cases, chances) - 0.5)
-
-
-def _all_chances(cases: Sequence[Case], chances: Chances) -> FloatArray:
-    is_judged = np.array([case.is_accepted is not None for case in cases])
-    found = np.empty(len(cases))
-    found[is_judged], found[~is_judged] = chances.judged, chances.waiting
-    return found
+    chance = np.empty(len(cases))
+    chance[is_judged], chance[~is_judged] = chances.judged, chances.waiting
+    return report, 0.5 - np.abs(chance - 0.5)
 
 
 def _comparisons(
     cases: Sequence[Case], chances: Chances, doubts: FloatArray, miss_rate: float, seed: int
 ) -> tuple[Comparison, ...]:
     """Return what a random order and the quality numbers alone would save, by the same rule."""
-    base = np.full(len(chances.judged), chances.accepted.mean())
-    constant = replace(chances, judged=base, waiting=np.full(len(chances.waiting), chances.accepted.mean()))
-    by_doubt = estimate_chances(cases, doubts[:, None], seed)
-    found = (("chance (a random order)", constant), ("flags and quality numbers alone", by_doubt))
-    return tuple(
-        Comparison(name, area_under_curve(each.judged, each.accepted), saved_share(each, miss_rate))
-        for name, each in found
+    base = chances.accepted.mean()
+    constant = replace(
+        chances, judged=np.full_like(chances.judged, base), waiting=np.full_like(chances.waiting, base)
     )
-
-
-def _proposals(waiting: Sequence[Case], chance: FloatArray, savings: Savings) -> tuple[Proposal, ...]:
-    proposed = propose(chance, savings.accept, savings.reject)
-    rows = zip(waiting, chance.tolist(), proposed, strict=True)
-    return tuple(_proposal(case, value, proposal) for case, value, proposal in rows)
-
-
-def _proposal(case: Case, chance: float | None, proposal: str) -> Proposal:
-    return Proposal(case.cue_id, case.sha256, case.cue_kind, case.superclass, chance, proposal)
-
-
-def write_proposals(url: str, report: SieveReport) -> None:
-    """Write the proposals for the waiting cues as a CSV, in the order of their hashes."""
-    buffer = io.StringIO(newline="")
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(["cue_id", "sha256", "cue_kind", "superclass", "chance_of_acceptance", "proposal"])
-    for row in report.proposals:
-        chance = "" if row.chance is None else f"{row.chance:.4f}"
-        writer.writerow([row.cue_id, row.sha256, row.cue_kind, row.superclass, chance, row.proposal])
-    write_bytes(url, buffer.getvalue().encode())
+    by_doubt = estimate_chances(cases, doubts[:, None], seed)
+    return tuple(
+        Comparison(
+            name,
+            area_under_curve(each.judged, each.accepted),
+            saved_share(each, miss_rate, effect_of(each)),
+        )
+        for name, each in (("one chance for all", constant), ("flags and quality numbers alone", by_doubt))
+    )

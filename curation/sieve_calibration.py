@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import rankdata
 
 from curation.ratings import FloatArray, IntArray
-from curation.sieve_cut import LEVEL, upper_bound
+from curation.sieve_cut import draw_photographs, exact_interval, middle_of
 
-N_REPLICATES = 200
 # Of a share of 15 verdicts the interval is .5 wide at most: fewer in a row of the table say nothing.
 N_PER_BIN, MAX_BINS = 15, 10
 
@@ -46,61 +44,37 @@ class Calibration:
 def measure_calibration(
     chance: FloatArray, accepted: FloatArray, photograph: IntArray, seed: int = 0
 ) -> Calibration:
-    """Return how well chances (n,) fit what was accepted, (n,) of 1.0 and 0.0."""
+    """Return how well chances (n,) fit what was accepted, (n,) of 1.0 and 0.0, both of them present."""
     bins = reliability(chance, accepted)
-    lower, upper = _auc_interval(chance, accepted, photograph, seed)
+    drawn = draw_photographs(photograph, seed)
+    is_mixed = (times for times in drawn if 0 < accepted @ times < times.sum())
+    auc_lower, auc_upper = middle_of([area_under_curve(chance, accepted, times) for times in is_mixed])
     return Calibration(
         bins=bins,
         brier=float(((chance - accepted) ** 2).mean()),
         brier_of_base=float(accepted.mean() * (1 - accepted.mean())),
         calibration_error=sum(b.n * abs(b.mean_chance - b.accepted_share) for b in bins) / len(chance),
         auc=area_under_curve(chance, accepted),
-        auc_lower=lower,
-        auc_upper=upper,
+        auc_lower=auc_lower,
+        auc_upper=auc_upper,
     )
 
 
 def reliability(chance: FloatArray, accepted: FloatArray) -> tuple[Bin, ...]:
     """Return bins of about equally many cues, the lowest chances first."""
     n_bins = int(np.clip(len(chance) // N_PER_BIN, 1, MAX_BINS))
-    half = (1 + LEVEL) / 2
     bins = []
     for places in np.array_split(np.argsort(chance, kind="stable"), n_bins):
-        n, n_accepted = np.array([float(len(places))]), np.array([accepted[places].sum()])
-        bins.append(
-            Bin(
-                n=len(places),
-                mean_chance=float(chance[places].mean()),
-                accepted_share=float(accepted[places].mean()),
-                lower=float(1 - upper_bound(n - n_accepted, n, half)[0]),
-                upper=float(upper_bound(n_accepted, n, half)[0]),
-            )
-        )
+        n, n_accepted = len(places), float(accepted[places].sum())
+        bins.append(Bin(n, float(chance[places].mean()), n_accepted / n, *exact_interval(n_accepted, n)))
     return tuple(bins)
 
 
-def area_under_curve(chance: FloatArray, accepted: FloatArray) -> float:
-    """Return the chance that an accepted cue ranks above one that is not; ties count half; NaN-free needs both.
+def area_under_curve(chance: FloatArray, accepted: FloatArray, times: IntArray | None = None) -> float:
+    """Return how often an accepted cue has a higher chance than one that is not; ties count half.
 
-    >>> area_under_curve(np.array([0.1, 0.4, 0.35, 0.8]), np.array([0.0, 0.0, 1.0, 1.0]))
-    0.75
+    `times` (n,) says how often each cue counts, by default once.
     """
-    n_accepted = accepted.sum()
-    n_others = len(accepted) - n_accepted
-    ranks = rankdata(chance)[accepted > 0].sum()
-    return float((ranks - n_accepted * (n_accepted + 1) / 2) / (n_accepted * n_others))
+    from sklearn.metrics import roc_auc_score
 
-
-def _auc_interval(
-    chance: FloatArray, accepted: FloatArray, photograph: IntArray, seed: int
-) -> tuple[float, float]:
-    rng = np.random.default_rng(seed)
-    members = [np.flatnonzero(photograph == name) for name in np.unique(photograph)]
-    areas = []
-    for _ in range(N_REPLICATES):
-        drawn = rng.integers(len(members), size=len(members))
-        places = np.concatenate([members[number] for number in drawn])
-        if 0 < accepted[places].sum() < len(places):
-            areas.append(area_under_curve(chance[places], accepted[places]))
-    lower, upper = np.quantile(areas, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return float(lower), float(upper)
+    return float(roc_auc_score(accepted, chance, sample_weight=times))

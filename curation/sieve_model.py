@@ -1,4 +1,4 @@
-"""The small model of a sieve: from the numbers of a cue to the chance that reviewers accept it.
+"""The small model of a sieve: from what is known of a cue to the chance that reviewers accept it.
 
 Every chance is said by models that saw no verdict on any cue of the same photograph: photographs are dealt to folds,
 and a cue that waits gets the mean of what the folds' models say, so that its chance compares with those of the judged.
@@ -6,15 +6,16 @@ and a cue that waits gets the mean of what the folds' models say, so that its ch
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from curation.ratings import FloatArray, IntArray
 from curation.sieve_cases import Case
-from curation.sieve_features import feature_table
-from curation.sieve_savings import Chances
 
 if TYPE_CHECKING:
     from sklearn.base import ClassifierMixin
@@ -27,6 +28,76 @@ N_FOLDS = 5
 # The inverse strength of the penalty of the logistic regression, and where standardised numbers are cut off.
 PENALTY_C = 0.3
 MOST_DEVIATIONS = 3.0
+# A number that lies this far out is as odd as any farther: one outlier must not outweigh all else.
+MOST_ODD = 4.0
+# The median absolute deviation of a normal distribution is its standard deviation / 1.4826.
+_MAD_TO_STD = 1.4826
+
+
+@dataclass(frozen=True)
+class Chances:
+    """What a model says of cues, by models that did not see the verdict on any cue of the same photograph.
+
+    `judged` (n,) and `waiting` (m,) are chances of acceptance, `accepted` (n,) 1.0 or 0.0; photographs are numbered
+    over both.
+    """
+
+    judged: FloatArray
+    accepted: FloatArray
+    judged_photograph: IntArray
+    waiting: FloatArray
+    waiting_photograph: IntArray
+
+
+def feature_table(cases: Sequence[Case]) -> tuple[tuple[str, ...], FloatArray]:
+    """Return names and values (n, k) of what a model may see of cues; NaN where a number was not measured.
+
+    The numbers of shapes and textures are columns of their own, for the same number may be good in one and bad in
+    the other. Columns that are the same for all cues are left out.
+    """
+    table = pd.DataFrame([_features(case) for case in cases])
+    table = table[sorted(table.columns)]
+    is_yes_or_no = table.columns.str.startswith(("flag:", "class:", "kind:"))
+    table.loc[:, is_yes_or_no] = table.loc[:, is_yes_or_no].fillna(0.0)
+    table = table.loc[:, table.nunique(dropna=False) > 1]
+    return tuple(table.columns), table.to_numpy(np.float64)
+
+
+def _features(case: Case) -> dict[str, float]:
+    kind = case.cue_kind
+    features = {f"{kind}:{name}": value for name, value in case.numbers.items()}
+    features |= {f"flag:{name}": 1.0 for name in case.flags}
+    features |= {f"class:{case.superclass}": 1.0, f"kind:{kind}": 1.0}
+    if case.grid is not None:
+        features[f"{kind}:grid_octaves"] = float(np.log2(case.grid))
+    return features
+
+
+def doubt(cases: Sequence[Case]) -> FloatArray:
+    """Return how doubtful each cue is by its flags and numbers, (n,): what orders a queue before there are verdicts.
+
+    The number of flags, plus the mean distance of its numbers from the median of the cues of its kind and grid, in
+    robust standard deviations, at most `MOST_ODD`.
+    """
+    doubts = np.array([float(len(case.flags)) for case in cases])
+    groups: defaultdict[tuple[str, int | None], list[int]] = defaultdict(list)
+    for place, case in enumerate(cases):
+        groups[case.cue_kind, case.grid].append(place)
+    for places in groups.values():
+        doubts[places] += _oddness([cases[place].numbers for place in places])
+    return doubts
+
+
+def _oddness(rows: Sequence[Mapping[str, float]]) -> FloatArray:
+    """Return the mean distance of each row's numbers from the medians, (n,); 0 of a row without numbers."""
+    table = pd.DataFrame(rows, dtype=float)
+    table = table[sorted(table.columns)]
+    away = (table - table.median()).abs()
+    spread = _MAD_TO_STD * away.median()
+    # Where more than half are alike, the mean distance tells which are not.
+    spread = spread.where(spread > 0, away.mean())
+    odd = (away / spread.where(spread > 0, 1.0)).clip(upper=MOST_ODD)
+    return odd.mean(axis=1).fillna(0.0).to_numpy(np.float64)
 
 
 def is_enough(cases: Sequence[Case]) -> bool:

@@ -2,21 +2,25 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from pathlib import Path
 
+import click
 import numpy as np
 import pytest
 from PIL import Image
+from sqlalchemy import select
 
 from curation.adjudication import adjudicate
 from curation.campaigns import create_campaign
 from curation.database import Store, open_store
 from curation.review import assign, import_review
 from curation.review_commands import review_group
-from curation.sieve import Classifier, rank_review, write_proposals
-from curation.sieve_classifier import classify
-from curation.sieve_figure import write_figure
+from curation.sieve import rank_review
+from curation.sieve_cases import Classifier, classify, measure_missing
+from curation.sieve_report import write_figure, write_proposals
 from curation.snapshots import take_snapshot
+from curation.tables import Item
 from data_manifests.errors import CuebenchError
 from tests.curation.review_run import Showing, answer, showings, write_cues, write_images
 from tests.curation.sieve_cases import cases_of, measured_run, small_review, verdict_by_clutter
@@ -76,6 +80,42 @@ def test_cues_without_a_manifest_are_measured(record: Store, tmp_path: Path) -> 
     assert first.item_id == grey
 
 
+def test_numbers_that_are_none_are_not_there(review: Store) -> None:
+    with review.write() as session:
+        for item in session.scalars(select(Item)):
+            quality = {"clutter": (0.1, math.nan, math.inf, None)[item.id % 4], "peak": math.nan}
+            item.meta_json = json.dumps({"quality": quality})
+    cases = cases_of(review)
+    assert {tuple(sorted(case.numbers)) for case in cases} == {
+        ("clutter", "height_px", "width_px"),
+        ("height_px", "width_px"),
+    }
+    answer(
+        review, showings(review, "first", "ada"), lambda showing: ("accept", "reject")[showing.item_id % 2]
+    )
+    answer(
+        review,
+        showings(review, "first", "bo")[::2],
+        lambda showing: ("accept", "reject")[showing.item_id % 2],
+    )
+    report = rank_review(review, "first")
+    assert report.ordered_by == "verdicts"
+    assert "NaN" not in json.dumps(report.to_json(), allow_nan=False)
+
+
+def test_a_picture_that_is_gone_has_its_size_only(record: Store, tmp_path: Path) -> None:
+    names = [f"shape/clock/{number}.png" for number in range(3)]
+    folder = write_images(tmp_path / "cues", names)
+    import_review(record, "first", str(folder), repeat_share=0)
+    (folder / names[0]).unlink()
+    shown: list[tuple[int, int]] = []
+    cases = measure_missing(cases_of(record), lambda n_done, n_all: shown.append((n_done, n_all)))
+    assert shown == [(1, 3), (2, 3), (3, 3)]
+    of_gone = next(case for case in cases if case.file_url.endswith(names[0]))
+    assert of_gone.numbers == {"height_px": 8, "width_px": 8}
+    assert all("peak" in case.numbers for case in cases if case is not of_gone)
+
+
 def _item_of(store: Store, name: str) -> int:
     cases = cases_of(store)
     return next(case.item_id for case in cases if case.file_url.endswith(name))
@@ -123,6 +163,12 @@ def test_a_miss_rate_out_of_range_is_refused(record: Store, miss_rate: float) ->
 def test_what_is_no_open_review_with_cues_is_refused(review: Store) -> None:
     with pytest.raises(CuebenchError, match="second: no such campaign"):
         rank_review(review, "second")
+    with review.write() as session:
+        create_campaign(session, "people", "study", {"n_raters": 1}, 0)
+        create_campaign(session, "picks", "mask", {"n_raters": 1}, 0)
+    for slug, kind in (("people", "study"), ("picks", "mask")):
+        with pytest.raises(CuebenchError, match=f"{slug}: expected a review campaign, got a {kind} campaign"):
+            rank_review(review, slug)
     take_snapshot(review, "first", freeze=True)
     with pytest.raises(CuebenchError, match="first: it is frozen, nothing in it changes"):
         rank_review(review, "first")
@@ -161,7 +207,7 @@ def test_the_command_reports_ranks_and_writes_proposals(
     captured = capsys.readouterr()
     assert captured.out.startswith("review first: 80 cues judged (")
     assert "waiting cues would need no look: " in captured.out
-    assert "  by flags and quality numbers alone" in captured.out
+    assert "  with flags and quality numbers alone: " in captured.out
     assert captured.err == f"wrote {out}, {figure}\n"
     with out.open(encoding="utf-8") as stream:
         rows = list(csv.DictReader(stream))
@@ -180,6 +226,40 @@ def test_the_command_reports_ranks_and_writes_proposals(
     assert sum(row["n"] for row in found["calibration"]["bins"]) == 80
     assert found["moved"] == {"ada": 0}
     assert "proposals" not in found
+
+
+def test_places_that_cant_be_are_refused_before_a_queue_changes(judged_db: str) -> None:
+    before = _queue(judged_db)
+    with pytest.raises(CuebenchError, match=r"a.gif: a figure is a .png or a .svg file; give it such a name"):
+        rank("--db", judged_db, "first", "--figure", "a.gif")
+    with pytest.raises(click.UsageError, match=r"--out and --figure name the same file, a.png"):
+        rank("--db", judged_db, "first", "--out", "a.png", "--figure", "a.png")
+    assert _queue(judged_db) == before
+    rank("--db", judged_db, "first")
+    assert _queue(judged_db) != before
+
+
+def _queue(db: str) -> list[str]:
+    store = open_store(db)
+    ids = [showing.id for showing in showings(store, "first")]
+    store.close()
+    return ids
+
+
+def test_a_model_that_fails_changes_no_queue(
+    review: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "narrow.py").write_text(
+        "import numpy as np\ndef logits(images):\n    return np.zeros((len(images), 7), np.float32)\n"
+        "def holes(images):\n    return np.full((len(images), 1000), np.nan, np.float32)\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    before = [showing.id for showing in showings(review, "first")]
+    with pytest.raises(CuebenchError, match=r"callable:narrow:logits: expected logits \(32, 1000\) for 32"):
+        rank_review(review, "first", classifier=Classifier("callable:narrow:logits"))
+    with pytest.raises(CuebenchError, match=r"callable:narrow:holes: logits: row 0 holds a value"):
+        rank_review(review, "first", classifier=Classifier("callable:narrow:holes"))
+    assert [showing.id for showing in showings(review, "first")] == before
 
 
 def test_before_there_is_a_model_there_is_nothing_to_draw(review: Store, tmp_path: Path) -> None:

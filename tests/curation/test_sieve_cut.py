@@ -3,12 +3,22 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.stats import binomtest
-from sklearn.metrics import roc_auc_score
 
 from curation.ratings import FloatArray, IntArray
 from curation.sieve_calibration import area_under_curve, measure_calibration, reliability
-from curation.sieve_cut import choose_cut, design_effect, fewest_proposed, miss_curve, upper_bound
-from curation.sieve_savings import Chances, find_savings, propose, saved_share
+from curation.sieve_cut import (
+    choose_cut,
+    design_effect,
+    draw_photographs,
+    exact_interval,
+    fewest_proposed,
+    find_savings,
+    miss_curve,
+    propose,
+    saved_share,
+    upper_bound,
+)
+from curation.sieve_model import Chances
 
 
 def simulated(seed: int, n: int, n_waiting: int = 200, bias: float = 0.0) -> tuple[Chances, FloatArray]:
@@ -35,6 +45,20 @@ def test_the_fewest_verdicts_that_can_claim_a_rate_can() -> None:
     n = float(fewest_proposed(0.05))
     bounds = upper_bound(np.zeros(2), np.array([n - 1, n]), 0.95)
     assert bounds[0] > 0.05 >= bounds[1]
+    assert fewest_proposed(1e-17) > 1e17
+
+
+@pytest.mark.parametrize(("n_hits", "n"), [(0, 12), (5, 15), (15, 15)])
+def test_the_interval_is_that_of_scipy(n_hits: int, n: int) -> None:
+    exact = binomtest(n_hits, n).proportion_ci(0.95, "exact")
+    assert exact_interval(n_hits, n) == pytest.approx((exact.low, exact.high))
+
+
+def test_photographs_are_drawn_whole() -> None:
+    photograph = np.array([7, 7, 3, 9])
+    draws = list(draw_photographs(photograph, 0))
+    assert all(times[0] == times[1] and times[[0, 2, 3]].sum() == 3 for times in draws)
+    assert len({tuple(times.tolist()) for times in draws}) == 10  # of three photographs, with replacement
 
 
 def test_verdicts_alike_within_photographs_count_for_less() -> None:
@@ -100,13 +124,10 @@ def test_both_kinds_of_proposal_are_made_and_savings_counted() -> None:
     judged = np.r_[np.full(100, 0.98), np.full(100, 0.02), np.full(50, 0.5)]
     accepted = np.r_[np.ones(100), np.zeros(100), np.ones(25), np.zeros(25)]
     waiting = np.array([0.99, 0.98, 0.9, 0.02, 0.5])
-    found = find_savings(Chances(judged, accepted, numbered(250), waiting, numbered(5) + 250), 0.05)
+    chances = Chances(judged, accepted, numbered(250), waiting, numbered(5) + 250)
+    found = find_savings(chances, 0.05)
     assert (found.n_accept, found.n_reject, found.n_saved, found.n_waiting) == (2, 1, 3, 5)
-    assert (
-        found.saved_share
-        == 0.6
-        == saved_share(Chances(judged, accepted, numbered(250), waiting, numbered(5) + 250), 0.05)
-    )
+    assert found.saved_share == 0.6 == saved_share(chances, 0.05, effect=1)
     assert 0 <= found.lower <= 0.6 <= found.upper <= 1
     assert propose(waiting, found.accept, found.reject) == ["accept", "accept", "look", "reject", "look"]
 
@@ -119,7 +140,7 @@ def test_cuts_that_overlap_ask_for_a_look() -> None:
 def test_nothing_is_saved_where_nothing_waits() -> None:
     judged = Chances(np.full(100, 0.98), np.ones(100), numbered(100), np.empty(0), numbered(0))
     found = find_savings(judged, 0.05)
-    assert (found.saved_share, found.lower, found.upper, saved_share(judged, 0.05)) == (0, 0, 0, 0)
+    assert (found.saved_share, found.lower, found.upper, saved_share(judged, 0.05, effect=1)) == (0, 0, 0, 0)
 
 
 def test_savings_are_those_of_the_seed() -> None:
@@ -128,7 +149,7 @@ def test_savings_are_those_of_the_seed() -> None:
 
 
 def test_the_interval_of_the_savings_holds_what_other_verdicts_give() -> None:
-    shares = [saved_share(simulated(seed, 400)[0], 0.1) for seed in range(60)]
+    shares = [saved_share(simulated(seed, 400)[0], 0.1, effect=1) for seed in range(60)]
     intervals = [find_savings(simulated(seed, 400)[0], 0.1) for seed in range(10)]
     n_held = sum(found.lower <= float(np.mean(shares)) <= found.upper for found in intervals)
     assert n_held >= 8
@@ -142,11 +163,11 @@ def test_the_curve_ends_at_all_cues() -> None:
     assert all(point.miss_rate < point.upper for point in curve)
 
 
-def test_the_area_under_the_curve_is_that_of_scikit_learn() -> None:
-    rng = np.random.default_rng(0)
-    chance = rng.integers(0, 6, 80) / 6
-    accepted = (rng.random(80) < 0.6).astype(float)
-    assert area_under_curve(chance, accepted) == pytest.approx(roc_auc_score(accepted, chance))
+def test_an_area_counts_ties_half_and_cues_that_count_twice() -> None:
+    chance, accepted = np.array([0.1, 0.4, 0.4, 0.8]), np.array([0.0, 0.0, 1.0, 1.0])
+    assert area_under_curve(chance, accepted) == pytest.approx((1 + 0.5 + 1 + 1) / 4)
+    times = np.array([1, 2, 1, 1])
+    assert area_under_curve(chance, accepted, times) == pytest.approx((1 + 2 * 0.5 + 1 + 2 * 1) / 6)
 
 
 def test_bins_hold_all_cues_and_their_own_shares() -> None:

@@ -10,8 +10,7 @@ from curation.sieve import sieve
 from curation.sieve_calibration import area_under_curve
 from curation.sieve_cases import Case
 from curation.sieve_cut import choose_cut
-from curation.sieve_features import doubt, feature_table
-from curation.sieve_model import N_FOLDS, deal_folds, estimate_chances, is_enough
+from curation.sieve_model import N_FOLDS, deal_folds, doubt, estimate_chances, feature_table, is_enough
 from tests.curation.sieve_cases import drawn_cases, true_chances
 
 
@@ -60,6 +59,13 @@ def test_a_cue_is_odd_among_those_of_its_kind_and_grid() -> None:
     coarse = [case(numbers={"low_pass_share": 0.25}, cue_kind="texture", grid=4)]
     assert doubt([*fine, *coarse]).tolist() == [0] * 6
     assert doubt([case(numbers={}), case(numbers={"peak": 1.0})]).tolist() == [0, 0]
+
+
+def test_one_cue_without_numbers_hides_no_oddity_of_the_others() -> None:
+    plain = [case(numbers={"clutter": 0.1 + 0.001 * number}) for number in range(9)]
+    doubts = doubt([*plain, case(numbers={"clutter": 0.9}), case(numbers={})])
+    assert np.argmax(doubts) == 9
+    assert doubts[10] == 0
 
 
 def test_photographs_stay_whole_and_answers_are_spread() -> None:
@@ -150,7 +156,7 @@ def test_what_is_least_sure_is_most_urgent() -> None:
     assert urgency[200:].tolist() == pytest.approx((0.5 - np.abs(chance - 0.5)).tolist())
     assert report.ordered_by == "verdicts"
     assert {row.name for row in report.comparisons} == {
-        "chance (a random order)",
+        "one chance for all",
         "flags and quality numbers alone",
     }
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from curation.sieve_calibration import measure_calibration
-from curation.sieve_figure import write_figure
-from curation.sieve_report import Comparison, SieveReport
-from curation.sieve_savings import Chances, find_savings
+from curation.sieve_cut import find_savings
+from curation.sieve_model import Chances
+from curation.sieve_report import Comparison, SieveReport, write_figure
 from data_manifests.errors import CuebenchError
 
 
@@ -29,7 +29,7 @@ def report(judged: list[float], accepted: list[float], waiting: list[float]) -> 
         proposals=(),
         calibration=measure_calibration(chances.judged, chances.accepted, chances.judged_photograph),
         savings=find_savings(chances, 0.05),
-        comparisons=(Comparison("chance (a random order)", 0.5, 0.0),),
+        comparisons=(Comparison("one chance for all", 0.5, 0.0),),
         moved={"bo": 2, "ada": 1},
     )
 
@@ -41,21 +41,22 @@ def sure() -> SieveReport:
 def test_the_report_says_what_is_saved_and_how_sure_it_is() -> None:
     lines = sure().to_text().splitlines()
     assert lines[0] == "review first: 120 cues judged (100 accepted, 20 not), 4 wait for a first verdict"
-    assert "Brier score 0.002, of the base rate 0.139" in lines
-    assert "AUC 1.00 (1.00 to 1.00)" in lines
-    assert "at a miss rate of at most 0.05 (sure to 95%, each way by itself)" in lines
-    accept, reject, saved = lines[
-        lines.index("at a miss rate of at most 0.05 (sure to 95%, each way by itself)") + 1 :
-    ][:3]
+    assert "Brier score 0.002 (0 is perfect; one chance for all has 0.139)" in lines
+    assert any(line.startswith("AUC 1.00 (1.00 to 1.00): ") for line in lines)
+    place = next(number for number, line in enumerate(lines) if line.startswith("proposals for the waiting"))
+    head, accept, reject, saved, other = lines[place : place + 5]
+    assert head.endswith(
+        "at a miss rate of at most 0.05: the share of proposals that people would answer the other way (95% sure, for "
+        "each kind of proposal by itself)"
+    )
     assert accept == (
-        "  accept: 3 proposed; of 100 judged ones 0 were misses (0.000, 0.000 to 0.036; one-sided at most 0.030)"
+        "  accept: 3; of the 100 judged cues that would be proposed 0 are misses: 0.000 (0.000 to 0.036), at most 0.030"
     )
-    assert (
-        reject == "  reject: none; no cut is sure enough, and the smallest needs 59 verdicts without a miss"
-    )
+    assert reject == "  reject: none, for that can't be claimed yet; it takes 59 judged cues without a miss"
     assert saved.startswith("3 of the 4 waiting cues would need no look: 75% (")
+    assert other == "  with one chance for all: 0% (AUC 0.50)"
     assert lines[-3:] == [
-        "  by chance (a random order)                AUC 0.50, 0% saved",
+        "these are proposals: only people accept or reject a cue",
         "queue of ada: 1 pictures moved",
         "queue of bo: 2 pictures moved",
     ]
@@ -63,8 +64,9 @@ def test_the_report_says_what_is_saved_and_how_sure_it_is() -> None:
 
 def test_chances_that_tell_nothing_are_called_so() -> None:
     useless = report([0.9] * 50 + [0.1] * 50, [1.0, 0.0] * 50, [0.9])
-    assert "the chances tell no more than the base rate: do not go by the proposals" in useless.to_text()
-    assert "the chances tell no more than the base rate" not in sure().to_text()
+    warning = "the chances tell no more than one chance for all: do not go by the proposals"
+    assert warning in useless.to_text()
+    assert warning not in sure().to_text()
 
 
 def test_json_holds_what_the_text_says() -> None:
@@ -85,5 +87,5 @@ def test_the_same_report_is_the_same_picture(tmp_path: Path) -> None:
 
 
 def test_a_picture_of_another_form_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(CuebenchError, match="a figure as gif: expected png or svg"):
+    with pytest.raises(CuebenchError, match=r"a.gif: a figure is a .png or a .svg file"):
         write_figure(str(tmp_path / "a.gif"), sure())
