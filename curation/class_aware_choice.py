@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from curation.class_aware_candidates import iou, thumbnail
+from curation.class_aware_size import resized_mask
 from data_manifests.records import CueKind
 from generation.masks import (
     FULL_FRAME,
@@ -18,7 +19,6 @@ from generation.masks import (
     Mask,
     MaskCandidate,
     MaskChoice,
-    mask_sha256,
 )
 from generation.outcome import Unavailable
 
@@ -77,10 +77,22 @@ class ClassChoice:
     evidence: float
     plain: Mask | None
 
-    @property
-    def differs(self) -> bool:
-        """Whether the class made a difference."""
-        return self.plain is None or mask_sha256(self.plain) != mask_sha256(self.choice.mask)
+    def replaced(self, judged: Judged) -> ClassChoice:
+        """Return the choice with a mask made of the chosen one."""
+        choice = replace(
+            self.choice,
+            mask=judged.candidate.mask,
+            segmenter=judged.candidate.segmenter,
+            reason=f"{self.choice.reason}; {judged.evidence:.2f} without parts that do not show the class",
+            scores=(*self.choice.scores, judged.scores),
+        )
+        return replace(self, choice=choice, evidence=judged.evidence)
+
+    def resized(self, height: int, width: int) -> ClassChoice:
+        """Return the choice with its masks at another size."""
+        choice = replace(self.choice, mask=resized_mask(self.choice.mask, height, width))
+        plain = None if self.plain is None else resized_mask(self.plain, height, width)
+        return replace(self, choice=choice, plain=plain)
 
 
 def choose_judged(

@@ -14,11 +14,12 @@ import numpy.typing as npt
 from PIL import Image as PillowImage
 
 from curation.class_aware_candidates import find_candidates
-from curation.class_aware_choice import ClassChoice, Judged, choose_judged
+from curation.class_aware_choice import MIN_EVIDENCE, NOT_SEEN, ClassChoice, Judged, choose_judged
 from curation.class_aware_pictures import Image, crop, cut_out, overlap, shown, sub_windows, windows, without
+from curation.class_aware_size import shrunk, shrunk_segmenter
 from data_manifests.records import CueKind
 from evaluation.models import Model
-from generation.masks import FULL_FRAME, MaskCandidate, Segmenter, choose_mask
+from generation.masks import FULL_FRAME, MaskCandidate, Segmenter, choose_mask, mask_parts, score_mask
 from generation.outcome import Unavailable
 from generation.photograph import Photograph
 from generation.segmenters.grabcut import Box
@@ -26,7 +27,7 @@ from generation.segmenters.grabcut import Box
 Floats = npt.NDArray[np.float64]
 
 # Goes into the hash by which judged photographs are kept: raise it when anything below changes what is chosen.
-RULE_VERSION = 1
+RULE_VERSION = 2
 
 # A texture is cut from squares of this side at least (README: photograph size).
 MIN_TEXTURE_PX = 80**2
@@ -37,6 +38,9 @@ N_LEVELS = 2
 MIN_BOX_SHARE, MAX_BOX_OVERLAP = 0.3, 0.4
 # Candidates whose cut-out shows the class less, against the one that shows it best, are not judged further.
 MIN_CUT_OUT_SHARE = 0.25
+# Parts go where the odds of the class rise that much without them: what says nothing alone may be of the object.
+MIN_ODDS_RATIO = 1.2
+MAX_PARTS = 16
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,9 @@ def choose_class_mask(
     judge: ClassJudge, segmenters: Sequence[Segmenter], photograph: Photograph, cue_kind: CueKind
 ) -> ClassChoice | Unavailable:
     """Return the candidate that shows the class, and what is chosen without a classifier (the plain choice)."""
+    height, width = photograph.image.shape[:2]
+    segmenters = [shrunk_segmenter(segmenter, photograph) for segmenter in segmenters]
+    photograph = shrunk(photograph)
     sighting = find_class(judge, photograph.image)
     candidates = find_candidates(photograph, segmenters, [box for box, _ in sighting.boxes])
     only_frame = {segmenter.name for segmenter in segmenters} == {FULL_FRAME}
@@ -84,9 +91,31 @@ def choose_class_mask(
     if cue_kind == "shape":
         every = [c for c in (*candidates.plain, *candidates.more) if c.segmenter != FULL_FRAME]
     else:
-        every = [*candidates.plain, *(c for c in candidates.more if c.mask.sum() >= MIN_TEXTURE_PX)]
+        needed = MIN_TEXTURE_PX / (height * width)
+        every = [*candidates.plain, *(c for c in candidates.more if c.mask.mean() >= needed)]
     judged = judge_candidates(judge, photograph.image, every, sighting, n_sure=len(candidates.plain))
-    return choose_judged(judged, plain, cue_kind)
+    found = choose_judged(judged, plain, cue_kind)
+    if isinstance(found, Unavailable):
+        return found
+    if cue_kind == "shape" and NOT_SEEN not in found.choice.flags:
+        found = without_strangers(judge, photograph.image, found, sighting)
+    return found.resized(height, width)
+
+
+def without_strangers(judge: ClassJudge, image: Image, found: ClassChoice, sighting: Sighting) -> ClassChoice:
+    """Return the choice without the parts that do not show the class, if the others show it better than all do."""
+    parts = mask_parts(found.choice.mask, MAX_PARTS)
+    if len(parts) == 1:
+        return found
+    whole, *seen = judge.probabilities([cut_out(image, mask) for mask in (found.choice.mask, *parts)])
+    kept = [part for part, probability in zip(parts, seen, strict=True) if probability >= MIN_EVIDENCE]
+    if not kept or len(kept) == len(parts):
+        return found
+    mask = np.any(kept, axis=0)
+    candidate = MaskCandidate(mask, f"{found.choice.segmenter}/shown", score_mask(mask))
+    (judged,) = judge_candidates(judge, image, [candidate], sighting, n_sure=1)
+    before, after = whole * (1 - judged.class_probability), judged.class_probability * (1 - whole)
+    return found.replaced(judged) if after >= MIN_ODDS_RATIO * before else found
 
 
 def find_class(judge: ClassJudge, image: Image) -> Sighting:

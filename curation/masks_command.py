@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from data_manifests import storage
+from data_manifests.errors import CuebenchError
 
 if TYPE_CHECKING:
     from generation.recipe import Recipe
@@ -61,7 +62,7 @@ def masks(
     (masks.jsonl, masks/) are for `generate --masks`; masks.html shows them, those to look at first. `class_not_seen`
     flags photographs in which no candidate shows the class: draw the mask, or pick it by hand (`review masks`).
     """
-    from curation.masks_page import write_masks_page
+    from curation.masks_page import PAGE, write_masks_page
     from curation.masks_run import MANIFEST, MaskJob, choose_masks
     from curation.masks_summary import summarise_masks
     from data_manifests.manifests import read_manifest
@@ -84,9 +85,12 @@ def masks(
         raise click.exceptions.Exit(130) from None
     summary = summarise_masks(run)
     click.echo(json.dumps(summary.to_json(), indent=2) if form == "json" else summary.to_text())
-    page = write_masks_page(job, run)
+    with progress_bar(PAGE, "photograph") as show:
+        page = write_masks_page(job, run, show)
     kept = f" ({run.n_kept} were judged before)" if run.n_kept else ""
     click.echo(f"wrote {storage.join(out, MANIFEST)}{kept}; see them: {page}", err=True)
+    if not summary.n_picked:
+        raise CuebenchError(f"{out}: no mask could be picked, for the reasons above")
 
 
 def _with_segmenters(recipe: Recipe, segmenters: tuple[str, ...]) -> Recipe:

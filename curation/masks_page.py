@@ -9,7 +9,7 @@ from jinja2 import Environment, StrictUndefined
 
 from curation.class_aware_choice import NOT_SEEN
 from curation.mask_candidates import read_photograph
-from curation.masks_run import JudgedSource, MaskJob, MaskRun
+from curation.masks_run import JudgedSource, MaskJob, MaskRun, Show
 from data_manifests.records import SourceRecord
 from data_manifests.storage import join, write_bytes
 from generation.gallery_pictures import decode_picture, mask_outline, photograph_picture
@@ -21,9 +21,14 @@ PHOTOGRAPH_PX = 240
 MAX_PHOTOGRAPHS = 800
 
 
-def write_masks_page(job: MaskJob, run: MaskRun) -> str:
+def write_masks_page(job: MaskJob, run: MaskRun, show: Show) -> str:
     """Write `masks.html` beside the picks and return its URL. The same picks and photographs give the same bytes."""
     ordered = sorted(run.judged, key=lambda pair: _rank(pair[1]))
+    shown = ordered[:MAX_PHOTOGRAPHS]
+    cards = []
+    for number, pair in enumerate(shown, start=1):
+        cards.append(_card(job, *pair))
+        show(number, len(shown))
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -32,7 +37,7 @@ def write_masks_page(job: MaskJob, run: MaskRun) -> str:
         model=str(job.spec),
         segmenters=", ".join(job.params.segmenters),
         n_all=len(ordered),
-        cards=[_card(job, *pair) for pair in ordered[:MAX_PHOTOGRAPHS]],
+        cards=cards,
     )
     url = join(job.out, PAGE)
     write_bytes(url, page.encode())

@@ -6,7 +6,7 @@ import logging
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -94,6 +94,7 @@ def choose_masks(
     usable = sorted((s for s in sources if s.status == OK), key=lambda s: s.sort_key)
     if not usable:
         raise CuebenchError("no usable photograph in the manifest; `ingest` says why")
+    show(0, len(usable))
     load_segmenters(job.params)
     model = _model(job.spec, job.runtime)
     _check_classes(model, usable)
@@ -117,9 +118,10 @@ def choose_masks(
 
 def judge_source(job: MaskJob, source: SourceRecord) -> JudgedSource:
     """Return what was chosen for one photograph, its masks stored."""
-    photograph = read_photograph(storage.join(job.photos, source.file_name), source.source_id)
+    url = storage.join(job.photos, source.file_name)
+    photograph = read_photograph(url, source.source_id)
     if isinstance(photograph, Unavailable):
-        return _failed(source, photograph.detail)
+        return _failed(source, photograph.detail.removeprefix(f"{url}: "))
     model = _model(job.spec, job.runtime)
     judge = ClassJudge(model, tuple(model.labels.columns(source.wnids)))
     try:
@@ -191,7 +193,7 @@ def _identified(job: MaskJob, model: Model) -> MaskJob:
         return job
     files = list_mask_files(job.params.segmenters)
     parts = [RULE_VERSION, model.fingerprint, job.params.model_dump(mode="json"), files]
-    return MaskJob(job.out, job.photos, job.params, job.spec, job.runtime, canonical_sha256(parts))
+    return replace(job, identity=canonical_sha256(parts))
 
 
 def _claim(job: MaskJob, *, force: bool) -> None:
@@ -204,7 +206,8 @@ def _claim(job: MaskJob, *, force: bool) -> None:
         is_foreign = storage.exists(storage.join(job.out, MANIFEST))
     if is_foreign and not force:
         raise CuebenchError(
-            f"{job.out}: holds masks chosen by another model, recipe or person; name another folder, or add --force"
+            f"{job.out}: holds masks chosen by another model, recipe, person or version; name another folder "
+            "or add --force"
         )
     storage.write_bytes(url, own)
 

@@ -15,8 +15,9 @@ FLAGS = (NOT_SEEN, UNCERTAIN, FALLBACK)
 
 @dataclass(frozen=True)
 class MasksSummary:
-    """How many photographs have a pick, how many picks differ from the plain choice, and which are doubtful and why.
+    """How many photographs have a pick, and which picks are doubtful and why.
 
+    `n_differing` counts picks that are others than without a classifier.
     `flagged` holds flag -> file names; `problems` says which photographs were left out.
     """
 
@@ -41,8 +42,14 @@ class MasksSummary:
         """Return the counts for people, with the photographs to look at."""
         lines = [
             f"{self.n_photographs:>8} photographs",
-            f"{self.n_picked:>8} masks picked, {self.n_differing} of them other than the plain choice",
+            f"{self.n_picked:>8} masks picked, {self.n_differing} of them other than without the classifier",
             f"{self.n_doubtful:>8} doubtful: look at them",
+            *([f"{len(self.without_mask):>8} without a mask"] if self.without_mask else []),
+            *(
+                [f"{len(self.problems):>8} left out; the same command tries them again"]
+                if self.problems
+                else []
+            ),
             *(f"{n:>8} by {name}" for name, n in self.segmenters.items()),
         ]
         for flag, names in self.flagged.items():

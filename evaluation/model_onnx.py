@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import multiprocessing
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -112,8 +113,20 @@ def _session(content: bytes, spec: ModelSpec, runtime: Runtime) -> Any:
             f"{spec}: no device {runtime.device} for ONNX here; onnxruntime has {', '.join(available)}"
         )
     try:
-        return onnxruntime.InferenceSession(content, providers=[provider])
+        return onnxruntime.InferenceSession(content, _options(), providers=[provider])
     except _onnx_errors() as error:
         raise CuebenchError(
             f"{spec}: not a network that onnxruntime can run ({str(error).splitlines()[0]})"
         ) from error
+
+
+def _options() -> Any:
+    """Return the options of a session: all cores, or one thread in a worker process, beside which others work."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    # A pool that spins takes the cores from whatever else computes.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    if multiprocessing.parent_process() is not None:
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+    return options

@@ -1,17 +1,27 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import numpy.typing as npt
 import pytest
 
 from curation.class_aware_candidates import find_candidates
 from curation.class_aware_choice import NOT_SEEN, ClassChoice, Judged, choose_judged
-from curation.class_aware_masks import ClassJudge, choose_class_mask, find_class
+from curation.class_aware_masks import (
+    ClassJudge,
+    choose_class_mask,
+    find_class,
+    judge_candidates,
+    without_strangers,
+)
 from curation.class_aware_pictures import GREY, SIDE_PX, cut_out, overlap, shown, widened, windows, without
+from curation.class_aware_size import shrunk
 from data_manifests.records import CueKind
 from evaluation.models import Model, load_model, parse_spec
 from generation.hashing import pixel_sha256
-from generation.masks import Mask, MaskCandidate, MaskChoice, choose_mask, score_mask
+from generation.masks import Mask, MaskCandidate, MaskChoice, choose_mask, encode_mask, score_mask
 from generation.outcome import Unavailable
 from generation.photograph import Photograph
 from generation.segmenters import segmenter_for
@@ -48,6 +58,10 @@ def chosen(image: Image, kind: CueKind = "shape", *names: str) -> ClassChoice:
     found = choose_class_mask(judge(), segmenters, photograph(image), kind)
     assert isinstance(found, ClassChoice)
     return found
+
+
+def differs(found: ClassChoice) -> bool:
+    return found.plain is None or not np.array_equal(found.plain, found.choice.mask)
 
 
 def iou(one: Mask, other: Mask) -> float:
@@ -174,7 +188,7 @@ def test_the_pick_is_the_object_of_the_class_and_not_the_salient_one() -> None:
     image = scene()
     found = chosen(image, "shape", "grabcut", "backdrop")
     assert iou(found.choice.mask, is_red(image)) > 0.85
-    assert found.differs
+    assert differs(found)
     assert found.choice.flags == ()
     assert found.choice.reason.startswith("an object that shows the class better than the plain choice (0.0")
 
@@ -183,7 +197,7 @@ def test_the_plain_choice_stays_where_it_shows_the_class() -> None:
     image = np.full((HEIGHT, WIDTH, 3), 190, np.uint8)
     image[60:180, 90:230] = (200, 30, 30)
     found = chosen(image)
-    assert not found.differs
+    assert not differs(found)
     assert found.choice.segmenter == "backdrop"
     assert found.choice.reason.startswith("the object of the plain choice, evidence 0.")
     assert found.evidence > 0.4
@@ -191,7 +205,7 @@ def test_the_plain_choice_stays_where_it_shows_the_class() -> None:
 
 def test_a_photograph_that_does_not_show_the_class_keeps_the_plain_choice_and_is_flagged() -> None:
     found = chosen(scene(red=False))
-    assert not found.differs
+    assert not differs(found)
     assert found.choice.flags == (NOT_SEEN,)
     assert found.choice.reason.endswith("; no candidate shows the class")
 
@@ -217,7 +231,7 @@ def test_a_texture_on_a_small_object_does_not_take_the_frame() -> None:
 
 
 def test_a_texture_is_not_taken_from_what_is_too_small_for_its_cells() -> None:
-    assert not chosen(scene(), "texture", "backdrop").differs
+    assert not differs(chosen(scene(), "texture", "backdrop"))
 
 
 def square(left: int, right: int) -> Mask:
@@ -253,6 +267,69 @@ def test_of_the_masks_of_one_object_the_one_that_agrees_with_the_others_is_taken
     one, other = judged(square(10, 62), "one", 0.6), judged(square(10, 60), "other", 0.6)
     half = judged(square(10, 40), "half", 0.5)
     assert taken([with_shadow, one, other, half]) in ("one", "other")
+
+
+# --- parts that do not show the class ---
+
+
+def without_parts(image: Image, mask: Mask) -> ClassChoice:
+    candidate = MaskCandidate(mask, "drawn", score_mask(mask))
+    sighting = find_class(judge(), image)
+    (judged,) = judge_candidates(judge(), image, [candidate], sighting, n_sure=1)
+    choice = ClassChoice(MaskChoice(mask, "drawn", "because", ()), judged.evidence, None)
+    return without_strangers(judge(), image, choice, sighting)
+
+
+def test_a_part_that_hides_the_class_is_left_out() -> None:
+    image = scene()
+    found = without_parts(image, (image != 190).any(2))
+    assert (found.choice.mask == is_red(image)).all()
+    assert found.choice.segmenter == "drawn/shown"
+    assert found.choice.reason.startswith("because; 0.")
+    assert found.choice.reason.endswith(" without parts that do not show the class")
+    assert found.choice.scores[-1]["evidence"] == found.evidence
+
+
+def test_parts_stay_if_the_class_is_no_more_evident_without_them() -> None:
+    image = scene()
+    beside = image.copy()
+    beside[150:156, 230:236] = (30, 30, 30)
+    beside[150:152] = 190
+    mask = (beside != 190).any(2)
+    mask[:, :200] = False
+    assert (without_parts(beside, mask).choice.mask == mask).all()
+
+
+def test_two_parts_that_both_show_the_class_stay() -> None:
+    image = np.full((HEIGHT, WIDTH, 3), 190, np.uint8)
+    image[90:150, 30:90] = image[90:150, 230:290] = (200, 30, 30)
+    assert without_parts(image, is_red(image)).choice.segmenter == "drawn"
+
+
+# --- large photographs ---
+
+
+def test_a_large_photograph_is_judged_small_and_gets_masks_of_its_own_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("curation.class_aware_size.MAX_PIXELS", HEIGHT * WIDTH)
+    large = scene().repeat(3, axis=0).repeat(3, axis=1)
+    found = chosen(large, "shape", "grabcut", "backdrop")
+    assert found.plain is not None
+    assert found.choice.mask.shape == found.plain.shape == large.shape[:2]
+    assert iou(found.choice.mask, is_red(large)) > 0.85
+    (tmp_path / "0.png").write_bytes(encode_mask(is_red(large)))
+    assert iou(chosen(large, "shape", f"folder:{tmp_path}").choice.mask, is_red(large)) > 0.97
+
+
+def test_transparency_shrinks_with_its_photograph(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("curation.class_aware_size.MAX_PIXELS", 1200)
+    image = scene()
+    alpha = is_red(image).astype(np.uint8) * 255
+    small = shrunk(replace(photograph(image), alpha=alpha))
+    assert small.alpha is not None
+    assert small.image.shape[:2] == small.alpha.shape == (30, 40)
+    assert shrunk(small) is small
 
 
 def test_rows_hold_what_was_judged_with_few_digits() -> None:

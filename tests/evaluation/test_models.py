@@ -7,6 +7,7 @@ import pytest
 from PIL import Image
 
 from data_manifests.errors import CuebenchError, MissingExtraError
+from evaluation.model_onnx import OnnxModel
 from evaluation.models import Runtime, load_model, parse_spec, quantised
 from tests.evaluation.drawn_cues import COLOURS, colour_matrix
 from tests.evaluation.tiny_onnx import write_tiny_onnx
@@ -113,6 +114,20 @@ def test_onnx_gives_the_logits_of_its_network_for_any_batch(fixed_n: int | None,
     model = load_model(parse_spec(write_tiny_onnx(tmp_path, colour_matrix(), **options)))
     expected = np.array(COLOURS["shape"], np.float32) / 255 @ colour_matrix()
     np.testing.assert_allclose(model.logits(PICTURES), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_onnx_in_a_worker_process_takes_one_core(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = parse_spec(write_tiny_onnx(tmp_path, colour_matrix()))
+
+    def n_threads() -> int:
+        model = load_model(spec)
+        assert isinstance(model, OnnxModel)
+        return int(model.session.get_session_options().intra_op_num_threads)
+
+    monkeypatch.setattr("multiprocessing.parent_process", lambda: None)
+    assert n_threads() == 0  # as many as there are cores
+    monkeypatch.setattr("multiprocessing.parent_process", object)
+    assert n_threads() == 1
 
 
 def test_the_fingerprint_of_onnx_changes_with_network_and_preprocessing(tmp_path: Path) -> None:

@@ -131,6 +131,22 @@ def test_shading_that_runs_over_a_backdrop_belongs_to_it() -> None:
     assert overlap(found.mask, disk(240)) > 0.95
 
 
+def test_a_border_around_a_picture_is_no_backdrop_of_it() -> None:
+    bordered = np.zeros((260, 260, 3), np.uint8)
+    bordered[6:-6, 6:-6] = drawn(248).image
+    (found, *_) = segmenter_for("backdrop").propose(photograph(bordered))
+    assert overlap(found.mask, np.pad(disk(248), 6)) > 0.9
+    bordered[6:-6, 6:-6] = np.random.Generator(np.random.PCG64(0)).integers(60, 256, (248, 248, 3))
+    assert segmenter_for("backdrop").propose(photograph(bordered)) == []
+
+
+def test_a_flat_object_with_room_around_it_is_no_picture_in_a_border() -> None:
+    image = np.full((200, 200, 3), 240, np.uint8)
+    image[30:170, 40:160] = (60, 30, 20)
+    (found, *_) = segmenter_for("backdrop").propose(photograph(image))
+    assert found.mask[30:170, 40:160].mean() > 0.98
+
+
 def test_a_photograph_without_a_plain_backdrop_gets_no_mask_from_it() -> None:
     noise = np.random.Generator(np.random.PCG64(0)).integers(0, 256, (120, 120, 3)).astype(np.uint8)
     assert segmenter_for("backdrop").propose(photograph(noise)) == []
