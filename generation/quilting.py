@@ -13,10 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
+
+from generation.patch_costs import Samples, box_means, pixel_words, strip_samples
+from generation.quilt_seams import min_cut as min_cut
+from generation.quilt_seams import squared_differences
 
 Image = npt.NDArray[np.uint8]
 Ints = npt.NDArray[np.int64]
@@ -24,12 +27,9 @@ Words = npt.NDArray[np.uint32]
 
 N_CANDIDATES = 2500
 GUIDE_WEIGHT = 3
-# Sums over as many pixels stay below 2**24, so that float32 products are exact in any order of summation.
-MAX_SAMPLES = 72
 # A cell is compared with the guide by the means of about as many boxes a side.
 N_BOXES = 7
 _REFUSED = np.int32(2**31 - 1)
-_WALL = np.int32(2**30)
 # The neighbours of a cell that are laid before it.
 _NEIGHBOURS = np.array([(0, -1), (-1, -1), (-1, 0), (-1, 1)])
 
@@ -132,7 +132,7 @@ class _Work:
     ) -> None:
         self.n_cells, self.cell_px, self.overlap = n_cells, cell_px, overlap_px(cell_px)
         self.patch_px, self.first = cell_px + self.overlap, 0
-        words = _words(source)
+        words = pixel_words(source)
         patch = (self.patch_px, self.patch_px)
         self.source_patches = sliding_window_view(words, patch)
         side = n_cells * cell_px + self.overlap
@@ -147,17 +147,17 @@ class _Work:
         self.number = np.full(words.shape, -1, np.int32)
         self.number[candidates[:, 0], candidates[:, 1]] = np.arange(len(candidates))
         self.different = _different_enough(cell_px, max_share)
-        strip = _strip_samples(self.patch_px, self.overlap)
+        strip = strip_samples(self.patch_px, self.overlap)
         self.is_top, self.is_left = strip[0] < self.overlap, strip[1] < self.overlap
-        self.strips = _Samples(words, candidates, strip)
+        self.strips = Samples(words, candidates, strip)
         self.guide = guide
         if guide is not None:
             box_px = max(1, cell_px // N_BOXES)
             inner = np.arange(self.overlap, self.patch_px - box_px + 1, box_px)
             at = np.stack(np.meshgrid(inner, inner, indexing="ij")).reshape(2, -1)
-            self.cells = _Samples(_words(box_means(source, box_px)), candidates, at)
+            self.cells = Samples(pixel_words(box_means(source, box_px)), candidates, at)
             margin = ((self.overlap, 0), (self.overlap, 0))
-            guided = np.pad(_words(box_means(guide.image, box_px)), margin)
+            guided = np.pad(pixel_words(box_means(guide.image, box_px)), margin)
             self.guide_patches = sliding_window_view(guided, patch)[::cell_px, ::cell_px]
 
     def quilt(self) -> Quilt:
@@ -239,7 +239,7 @@ class _Work:
             np.concatenate([of[:, :, : self.overlap], of[:, : self.overlap].transpose(0, 2, 1)])
             for of in (patches, laid)
         )
-        cuts = min_cut(_squares(strips, laid_strips))
+        cuts = min_cut(squared_differences(strips, laid_strips))
         left_cut = np.where(columns[:, None] > 0, cuts[: len(rows)], 0)
         top_cut = np.where(rows[:, None] > 0, cuts[len(rows) :], 0)
         size = np.arange(self.patch_px)
@@ -252,46 +252,6 @@ class _Work:
         )
 
 
-class _Samples:
-    """Some pixels of every candidate, for the squared difference to as many of other patches.
-
-    Values are centred, so that products summed in float32 are whole numbers below 2**24: exact.
-    """
-
-    def __init__(self, words: Words, candidates: Ints, at: Ints) -> None:
-        """Take the pixels `at`, (2, F): row and column in the patch."""
-        self.at = at
-        offsets = at[0] * words.shape[1] + at[1]
-        places = candidates[:, 0] * words.shape[1] + candidates[:, 1]
-        # (K, F, 3), with the padding byte of the words cut off.
-        self.values = _centred(words.ravel()[places[:, None] + offsets])
-        self.squares = np.einsum("kfc,kfc->kf", self.values, self.values)
-        self.transposed = np.ascontiguousarray(self.values.reshape(len(places), -1).T)
-
-    def differences(self, patches: Words, used: npt.NDArray[np.bool_] | None = None) -> npt.NDArray[np.int32]:
-        """Return the squared differences to (n, p, p) patches less the squares of these, (n, K).
-
-        `used`, (n, F), says which pixels count for each patch.
-        """
-        values = _centred(patches[:, self.at[0], self.at[1]])
-        weights = np.ones(values.shape[:2], np.float32) if used is None else used.astype(np.float32)
-        values *= weights[..., None]
-        products = values.reshape(len(values), -1) @ self.transposed
-        differences: npt.NDArray[np.int32] = (weights @ self.squares.T).astype(np.int32)
-        differences -= 2 * products.astype(np.int32)
-        return differences
-
-
-def _words(image: Image) -> Words:
-    """Return (H, W, 3) pixels as one word each, (H, W)."""
-    return np.dstack([image, np.zeros(image.shape[:2], np.uint8)]).view(np.uint32)[..., 0]
-
-
-def _centred(words: Words) -> npt.NDArray[np.float32]:
-    channels = np.ascontiguousarray(words)[..., None].view(np.uint8)[..., :3]
-    return channels.astype(np.float32) - np.float32(128)
-
-
 def _different_enough(cell_px: int, max_share: float) -> npt.NDArray[np.bool_]:
     """Return which places around a cell share no more than allowed with it, the cell's in the middle."""
     reach = np.arange(cell_px)
@@ -301,63 +261,3 @@ def _different_enough(cell_px: int, max_share: float) -> npt.NDArray[np.bool_]:
     quarter = ~alike[:n, :n]
     half = np.concatenate([quarter[:0:-1], quarter])
     return np.concatenate([half[:, :0:-1], half], axis=1)
-
-
-def _squares(a: Words, b: Words) -> npt.NDArray[np.int32]:
-    """Return the squared differences of contiguous (n, H, W) pixels."""
-    difference = a[..., None].view(np.uint8).astype(np.int32) - b[..., None].view(np.uint8)
-    squares: npt.NDArray[np.int32] = np.einsum("nyxc,nyxc->nyx", difference, difference)
-    return squares
-
-
-def min_cut(costs: npt.NDArray[np.integer]) -> Ints:
-    """Return the column of the cheapest top-to-bottom path through each (n, H, W) strip, as (n, H).
-
-    From one row to the next a path moves by at most one column; ties go to the leftmost. No path may cost
-    2**30 or more, which takes a strip of more than 5,000 rows of squared RGB differences.
-    """
-    n, height, width = costs.shape
-    # The strips lie side by side in one line for each row, a wall before and after each of them.
-    padded = np.full((height, n, width + 1), _WALL)
-    padded[:, :, 1:] = costs.transpose(1, 0, 2)
-    total = np.full((height, n * (width + 1) + 1), _WALL)
-    total[:, :-1] = padded.reshape(height, -1)
-    left, middle, right = total[:-1, :-2], total[:-1, 1:-1], total[:-1, 2:]
-    best = np.empty(total.shape[1] - 2, np.int32)
-    for above_left, above, above_right, row in zip(left, middle, right, total[1:, 1:-1], strict=True):
-        np.minimum(above_left, above, out=best)
-        np.minimum(best, above_right, out=best)
-        row += best
-    # Where the cheapest path to each pixel comes from: its place in the line above.
-    came_from = np.where(left <= np.minimum(middle, right), 0, np.where(middle <= right, 1, 2))
-    came_from += np.arange(len(best)) - 1
-    starts = np.arange(n) * (width + 1)
-    path = np.empty((height, n), np.int64)
-    path[-1] = total[-1, :-1].reshape(n, width + 1)[:, 1:].argmin(1) + starts
-    for row_index in range(height - 2, -1, -1):
-        path[row_index] = came_from[row_index].take(path[row_index + 1])
-    columns: Ints = (path - starts).T
-    return columns
-
-
-def box_means(image: Image, box_px: int) -> Image:
-    """Return the means, rounded down, of the boxes that begin at each pixel of (H, W, 3); cut off at the edges."""
-    if box_px == 1:
-        return image
-    corner, outside = (0, 0), cv2.BORDER_CONSTANT
-    sums = cv2.boxFilter(
-        image, cv2.CV_32S, (box_px, box_px), None, corner, normalize=False, borderType=outside
-    )
-    return (sums // box_px**2).astype(np.uint8)
-
-
-def _strip_samples(patch_px: int, overlap: int) -> Ints:
-    """Return row and column of the pixels of the L-shaped overlap (fewer of a large one), (2, F).
-
-    The corner belongs to both arms: it is compared only where there is a cell both above and to the left.
-    """
-    y, x = np.mgrid[:patch_px, :patch_px]
-    in_strip = (y < overlap) | (x < overlap)
-    at: Ints = np.stack([y[in_strip], x[in_strip]])
-    step = -(-at.shape[1] // MAX_SAMPLES)
-    return at[:, step // 2 :: step]

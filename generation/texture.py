@@ -31,6 +31,8 @@ _SCALE_STEP = 1.25
 _BEST_UPSAMPLE = 1.5
 # Cells a side of the quilts that finer ones follow: the first that the photograph has patches for.
 _GUIDE_GRIDS = (4, 8)
+# Cells of grids up to this one have room for an eye or a leaf, and show shades that outline an object.
+_COARSE_GRID = 4
 _RANDOM_PACKING = 0.547
 # Below this share of the cells that the estimate calls for, no quilt was ever completed.
 _WORTH_TRYING = 0.75
@@ -41,22 +43,26 @@ class TextureParams(BaseModel):
 
     `method` is `quilt` (min-cut seams, typical patches, nothing copied) or `shuffle`, the way of the paper:
     random crops of a canvas no larger than the cue, with hard seams. `flatten` is the share of the uneven
-    illumination that goes, `flatten_share` the width (sigma) of what counts as illumination, as a share of
-    the side; `keep_share` is the share of patches that count as typical. `spare` is how many times the area
-    of the cue the photograph is to offer: the photograph is reduced, or enlarged up to one and a half times, to this.
-    Where a grid still finds too little texture it is enlarged further, by `max_upsample` at most. `low_pass`
-    is the low-pass share that is left in a cue at most. All but `method` belong to `quilt`.
+    illumination that goes, `flatten_coarse` that on grids of up to four cells a side, `flatten_share` the
+    width (sigma) of what counts as illumination, as a share of the side; `keep_share` is the share of patches
+    that count as typical. `spare` is how many times the area of the cue the photograph is to offer: the
+    photograph is reduced, or enlarged up to one and a half times, to this. Where a grid still finds too little
+    texture it is enlarged further, by `max_upsample` at most. `low_pass` is the low-pass share that is left in
+    a cue at most, `even_colours` the share of patches of colour that goes from it. All but `method` belong to
+    `quilt`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     method: Literal["quilt", "shuffle"] = "quilt"
     flatten: Annotated[float, Field(ge=0, le=1)] = 0.25
+    flatten_coarse: Annotated[float, Field(ge=0, le=1)] = 0.7
     flatten_share: Annotated[float, Field(gt=0, le=1)] = 0.12
     keep_share: Annotated[float, Field(gt=0, le=1)] = 0.7
     spare: Annotated[float, Field(ge=1, le=100)] = 3.0
     max_upsample: Annotated[float, Field(ge=1, le=4)] = 3.0
     low_pass: Annotated[float, Field(gt=0, le=1)] = 0.05
+    even_colours: Annotated[float, Field(ge=0, le=1)] = 1.0
 
 
 @dataclass(frozen=True)
@@ -126,12 +132,13 @@ def _quilt(
         most = max(most, n_inside)
         if n_placeable(n_inside, cell_px, _PLACED_SHARES[0]) < needed:
             continue
-        source = flatten_light(source, params.flatten_share * side_px, params.flatten)
+        strength = params.flatten_coarse if grid <= _COARSE_GRID else params.flatten
+        source = flatten_light(source, params.flatten_share * side_px, strength)
         guide = _guide(source, grid, side_px, random, params)
         found = _fill(source, grid, cell_px, guide, random, params)
         if found is not None:
             pixels, origin = found
-            return source, even_out(pixels, params.low_pass), origin
+            return source, even_out(pixels, params.low_pass, params.even_colours), origin
     return Unavailable(
         "grid_unavailable",
         f"{grid * grid} different cells of {cell_px} px need more texture than there is inside of the mask "
@@ -149,7 +156,9 @@ def _fill(
 ) -> tuple[Image, OriginMap] | None:
     """Return a quilt of the source in which no two squares share more than allowed; None if there is none."""
     overlap = overlap_px(cell_px)
-    positions = typical_positions(source.image, source.inside, cell_px + overlap, params.keep_share)
+    positions = typical_positions(
+        source.image, source.inside, cell_px + overlap, params.keep_share, by_quarters=grid <= _COARSE_GRID
+    )
     for share in _PLACED_SHARES:
         if n_placeable(len(positions), cell_px, share) < _WORTH_TRYING * grid * grid:
             break

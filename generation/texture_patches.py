@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import cv2
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +13,7 @@ Mask = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
 Grey = npt.NDArray[np.float64]
 
-_MAX_DESCRIBED = 6000
+_MAX_DESCRIBED = 3000
 # Of the typical patches, the share with the least gradient goes: blank ones between others look like objects.
 _PLAIN_SHARE = 0.2
 
@@ -29,29 +31,45 @@ def inside_positions(inside: Mask, patch_px: int) -> Mask:
     return whole
 
 
-def typical_positions(image: Image, inside: Mask, patch_px: int, keep_share: float) -> Ints:
+def typical_positions(
+    image: Image, inside: Mask, patch_px: int, keep_share: float, *, by_quarters: bool = False
+) -> Ints:
     """Return (P, 2) int64 rows and columns of the permitted patches, in raster order.
 
     Of the patches inside, those stay whose eight descriptors (mean and deviation of the Lab channels, mean
-    horizontal and vertical gradient) lie nearest to the median of all, by the largest robust z-score:
-    eyes, leaves and stems differ from the bulk of their object. Of those the plainest fifth goes. One
-    patch, the first, speaks for all that begin in the same small block of pixels; no pixel outside has a say.
+    horizontal and vertical gradient) lie nearest to the median of all, by the largest robust z-score, their
+    own or, `by_quarters`, that of a quarter among all quarters: eyes, leaves and stems differ from the
+    bulk of their object. Of those that stay the plainest fifth goes. One patch, the first, speaks for all
+    that begin in the same small block of pixels; no pixel outside has a say.
     """
     positions = np.argwhere(inside_positions(inside, patch_px)).astype(np.int64)
     if keep_share >= 1 or len(positions) < 2:
         return positions
     stride = max(1, patch_px // 8, int(np.sqrt(len(positions) / _MAX_DESCRIBED)))
     spokesmen, block = _first_of_blocks(positions, stride)
-    described = _describe(image, positions[spokesmen], patch_px)
-    median = np.median(described, axis=0)
-    spread = 1.4826 * np.median(np.abs(described - median), axis=0)
-    # Rounded: the order of two patches must not hang on the last bit of a platform's arithmetic.
-    distance = np.round((np.abs(described - median) / np.maximum(spread, 1.0)).max(-1), 4)
+    windows = [(positions[spokesmen], patch_px)]
+    if by_quarters:
+        far, half = patch_px - patch_px // 2, patch_px // 2
+        corners = np.array([(0, 0), (0, far), (far, 0), (far, far)])
+        windows.append(((positions[spokesmen] + corners[:, None]).reshape(-1, 2), half))
+    described, *quarters = _describe(image, windows)
+    distance = _atypicality(described)
+    for quarter in quarters:
+        distance = np.maximum(distance, _atypicality(quarter).reshape(4, -1).max(0))
     limit = np.quantile(distance, keep_share, method="higher")
     typical, gradient = distance <= limit, np.round(described[:, 6:].sum(1), 4)
     structured = gradient >= np.quantile(gradient[typical], _PLAIN_SHARE, method="higher")
     kept: Ints = positions[(typical & structured)[block]]
     return kept
+
+
+def _atypicality(described: Grey) -> Grey:
+    """Return the largest robust z-score of each row of (B, 8) descriptors, (B,)."""
+    median = np.median(described, axis=0)
+    spread = 1.4826 * np.median(np.abs(described - median), axis=0)
+    # Rounded: the order of two patches must not hang on the last bit of a platform's arithmetic.
+    distance: Grey = np.round((np.abs(described - median) / np.maximum(spread, 1.0)).max(-1), 4)
+    return distance
 
 
 def _first_of_blocks(positions: Ints, stride: int) -> tuple[Ints, Ints]:
@@ -65,25 +83,26 @@ def _first_of_blocks(positions: Ints, stride: int) -> tuple[Ints, Ints]:
     return first[taken], (np.cumsum(taken) - 1)[keys]
 
 
-def _describe(image: Image, positions: Ints, patch_px: int) -> Grey:
-    """Return the descriptors of the patches at (B, 2) positions, (B, 8)."""
+def _describe(image: Image, windows: Sequence[tuple[Ints, int]]) -> list[Grey]:
+    """Return the descriptors of the patches at (B, 2) positions for each list of these and its patch side, (B, 8)."""
     lab = cv2.cvtColor(image, cv2.COLOR_RGB2LAB)
-    area = patch_px * patch_px
-    columns = []
-    for channel in cv2.split(lab):
-        sums, squares = cv2.integral2(channel, sdepth=cv2.CV_64F, sqdepth=cv2.CV_64F)
-        mean = _window_sums(np.asarray(sums, float), positions, patch_px, patch_px) / area
-        mean_square = _window_sums(np.asarray(squares, float), positions, patch_px, patch_px) / area
-        columns += [mean, np.sqrt(np.maximum(mean_square - mean**2, 0))]
     light = lab[..., 0]
+    columns: list[list[Grey]] = [[] for _ in windows]
+    for channel in cv2.split(lab):
+        sums, squares = (np.asarray(total, float) for total in cv2.integral2(channel, sqdepth=cv2.CV_64F))
+        for (positions, side), column in zip(windows, columns, strict=True):
+            mean = _window_sums(sums, positions, side, side) / side**2
+            mean_square = _window_sums(squares, positions, side, side) / side**2
+            column += [mean, np.sqrt(np.maximum(mean_square - mean**2, 0))]
     # The steps between the pixels of a patch: one column or one row fewer than pixels.
-    for steps, height, width in (
-        (cv2.absdiff(light[:, 1:], light[:, :-1]), patch_px, patch_px - 1),
-        (cv2.absdiff(light[1:], light[:-1]), patch_px - 1, patch_px),
+    for steps, down, right in (
+        (cv2.absdiff(light[:, 1:], light[:, :-1]), 0, 1),
+        (cv2.absdiff(light[1:], light[:-1]), 1, 0),
     ):
-        total = np.asarray(cv2.integral(steps, sdepth=cv2.CV_64F), float)
-        columns.append(_window_sums(total, positions, height, width) / area)
-    return np.stack(columns, axis=-1)
+        total = np.asarray(cv2.integral(steps), float)
+        for (positions, side), column in zip(windows, columns, strict=True):
+            column.append(_window_sums(total, positions, side - down, side - right) / side**2)
+    return [np.stack(column, axis=-1) for column in columns]
 
 
 def _window_sums(integral: Grey, positions: Ints, height: int, width: int) -> Grey:

@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from generation.patch_costs import MAX_SAMPLES
+from generation.quilt_seams import min_cut
 from generation.quilting import (
     GUIDE_WEIGHT,
-    MAX_SAMPLES,
     N_BOXES,
     N_CANDIDATES,
     Guide,
@@ -18,7 +19,6 @@ from generation.quilting import (
     Random,
     draw_candidates,
     lay_quilt,
-    min_cut,
     overlap_px,
 )
 
