@@ -46,7 +46,7 @@ class Samples:
 
 def pixel_words(image: Image) -> Words:
     """Return (H, W, 3) pixels as one word each, (H, W)."""
-    return np.dstack([image, np.zeros(image.shape[:2], np.uint8)]).view(np.uint32)[..., 0]
+    return np.asarray(cv2.cvtColor(image, cv2.COLOR_RGB2RGBA)).view(np.uint32)[..., 0]
 
 
 def _centred(words: Words) -> npt.NDArray[np.float32]:

@@ -18,8 +18,7 @@ import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
 from generation.patch_costs import Samples, box_means, pixel_words, strip_samples
-from generation.quilt_seams import min_cut as min_cut
-from generation.quilt_seams import squared_differences
+from generation.quilt_seams import min_cut, squared_differences
 
 Image = npt.NDArray[np.uint8]
 Ints = npt.NDArray[np.int64]

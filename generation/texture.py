@@ -59,7 +59,7 @@ class TextureParams(BaseModel):
     flatten_coarse: Annotated[float, Field(ge=0, le=1)] = 0.7
     flatten_share: Annotated[float, Field(gt=0, le=1)] = 0.12
     keep_share: Annotated[float, Field(gt=0, le=1)] = 0.7
-    spare: Annotated[float, Field(ge=1, le=100)] = 3.0
+    spare: Annotated[float, Field(ge=1, le=100)] = 2.0
     max_upsample: Annotated[float, Field(ge=1, le=4)] = 3.0
     low_pass: Annotated[float, Field(gt=0, le=1)] = 0.05
     even_colours: Annotated[float, Field(ge=0, le=1)] = 1.0

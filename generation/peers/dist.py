@@ -17,7 +17,8 @@ import numpy as np
 from data_manifests.errors import CuebenchError
 from generation.peers.pictures import Image, check_image
 from generation.peers.tiles import random_cycle, random_order
-from generation.quilting import Random, min_cut, overlap_px
+from generation.quilt_seams import min_cut
+from generation.quilting import Random, overlap_px
 
 _SEED_BOUND = 2**62
 
