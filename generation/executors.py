@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from threading import Thread
+from threading import Thread, current_thread, main_thread
 from typing import Literal, Protocol, TypeVar
 
 from data_manifests.errors import CuebenchError
@@ -128,16 +128,22 @@ def _wait_for_one(pool: ProcessPoolExecutor, running: Collection[Future[Result]]
 def _interrupts_held() -> Iterator[None]:
     """Hold Ctrl-C back for a moment; processes that are started in it never get it.
 
-    Ctrl-C is the parent's to handle: it ends its workers. One that is still importing would print a traceback.
+    Ctrl-C is the parent's to handle: it ends its workers. One that is still importing would print a traceback,
+    and so would one whose start was cut short: another thread may take the signal that this one holds back.
     """
-    if not hasattr(signal, "pthread_sigmask"):
+    if not hasattr(signal, "pthread_sigmask") or current_thread() is not main_thread():
         yield
         return
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    held: list[int] = []
+    handler = signal.signal(signal.SIGINT, lambda number, _: held.append(number))
     try:
         yield
     finally:
+        signal.signal(signal.SIGINT, handler)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    if held:
+        signal.raise_signal(signal.SIGINT)
 
 
 def _start_worker() -> None:

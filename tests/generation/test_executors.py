@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import os
+import signal
+from threading import Event, Thread
 
 import pytest
 
 from data_manifests.errors import CuebenchError
-from generation.executors import Executor, WorkerDied, executor_for
+from generation.executors import Executor, WorkerDied, _interrupts_held, executor_for
 
 
 def square_unless_seven(number: int) -> int:
@@ -46,3 +48,19 @@ def test_a_system_without_threads_left_is_told_and_not_waited_for(monkeypatch: p
     monkeypatch.setattr("multiprocessing.queues.Queue._start_thread", refuse)
     with pytest.raises(CuebenchError, match="use fewer --workers, or --engine serial"):
         list(executor_for("process", 1).run(fail_on_three, [1, 2]))
+
+
+def test_ctrl_c_that_another_thread_takes_waits_for_the_start_of_a_process() -> None:
+    begun, over, started = Event(), Event(), False
+    other = Thread(target=lambda: (begun.set(), over.wait()))
+    other.start()
+    begun.wait()
+    try:
+        with pytest.raises(KeyboardInterrupt), _interrupts_held():
+            # The other thread does not hold the signal back, so it is the one that takes it.
+            os.kill(os.getpid(), signal.SIGINT)
+            started = sum(range(100_000)) > 0
+    finally:
+        over.set()
+        other.join()
+    assert started
