@@ -18,6 +18,7 @@ from generation.masks import (
     Probability,
     Segmenter,
     clean_mask,
+    mask_iou,
     mask_parts,
     propose_from,
     score_mask,
@@ -166,7 +167,7 @@ def _unique(candidates: Sequence[MaskCandidate]) -> list[MaskCandidate]:
     kept: list[tuple[MaskCandidate, Mask]] = []
     for candidate in candidates:
         small = thumbnail(candidate.mask)
-        if all(iou(small, other) < SAME_IOU for _, other in kept):
+        if all(mask_iou(small, other) < SAME_IOU for _, other in kept):
             kept.append((candidate, small))
     return [candidate for candidate, _ in kept]
 
@@ -179,8 +180,3 @@ def thumbnail(mask: Mask) -> Mask:
     size = (max(1, round(mask.shape[1] * scale)), max(1, round(mask.shape[0] * scale)))
     small = cv2.resize(mask.astype(np.float32), size, interpolation=cv2.INTER_AREA)
     return np.asarray(small > 0.5)
-
-
-def iou(one: Mask, other: Mask) -> float:
-    """Return the intersection over union of two masks of one size."""
-    return float((one & other).sum() / max(1, int((one | other).sum())))

@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from curation.class_aware_candidates import iou, thumbnail
+from curation.class_aware_candidates import thumbnail
 from curation.class_aware_size import resized_mask
 from data_manifests.records import CueKind
 from generation.masks import (
@@ -19,6 +19,7 @@ from generation.masks import (
     Mask,
     MaskCandidate,
     MaskChoice,
+    mask_iou,
 )
 from generation.outcome import Unavailable
 
@@ -146,7 +147,7 @@ def _stays(own: Judged, best: Judged) -> bool:
     one, other = thumbnail(own.candidate.mask), thumbnail(best.candidate.mask)
     is_part = (one & other).sum() >= PART_SHARE * other.sum()
     needed = STAY_SHARE_OF_PART if is_part else STAY_SHARE
-    return own.evidence >= needed * best.evidence or iou(one, other) >= SAME_OBJECT_IOU
+    return own.evidence >= needed * best.evidence or mask_iou(one, other) >= SAME_OBJECT_IOU
 
 
 def _agreed(judged: Sequence[Judged], anchor: Judged, own: Judged | None) -> Judged:
@@ -163,14 +164,14 @@ def _agreed(judged: Sequence[Judged], anchor: Judged, own: Judged | None) -> Jud
         if each is anchor
         or (
             each.evidence >= PEER_SHARE * anchor.evidence
-            and iou(thumbnail(each.candidate.mask), small) >= PEER_IOU
+            and mask_iou(thumbnail(each.candidate.mask), small) >= PEER_IOU
         )
     ]
     votes = _votes(peers, own)
     masks = [thumbnail(each.candidate.mask) for each in peers]
     all_weights = sum(weight for _, weight in votes)
     agreement = [
-        sum(weight * iou(mask, thumbnail(vote.candidate.mask)) for vote, weight in votes) / all_weights
+        sum(weight * mask_iou(mask, thumbnail(vote.candidate.mask)) for vote, weight in votes) / all_weights
         for mask in masks
     ]
     scores = np.array([share * (1 + regularity(mask)) for share, mask in zip(agreement, masks, strict=True)])

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 from PIL import Image as PillowImage
+from scipy.special import softmax
 
 from curation.class_aware_candidates import find_candidates
 from curation.class_aware_choice import MIN_EVIDENCE, NOT_SEEN, ClassChoice, Judged, choose_judged
@@ -56,9 +57,8 @@ class ClassJudge:
         found = [np.empty(0)]
         for start in range(0, len(images), self.batch_size):
             batch = [PillowImage.fromarray(image) for image in images[start : start + self.batch_size]]
-            logits = self.model.logits(batch).astype(np.float64)
-            exponents = np.exp(logits - logits.max(1, keepdims=True))
-            found.append(exponents[:, list(self.columns)].sum(1) / exponents.sum(1))
+            shares = softmax(self.model.logits(batch).astype(np.float64), axis=1)
+            found.append(shares[:, list(self.columns)].sum(1))
         return np.concatenate(found)
 
 

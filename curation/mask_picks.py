@@ -163,9 +163,7 @@ def _pick(photograph: _Answered, answer: str, folder: str, cutter: str, cut: Box
         if mask_arrays.mask_sha256(mask) != candidate.mask_sha256:
             raise CuebenchError(f"{candidate.file_url}: not the mask that was picked; import the masks again")
         segmenter, reason = f"picked/{candidate.segmenter}", f"picked by {by}"
-    digest = mask_arrays.mask_sha256(mask)
-    storage.write_bytes(storage.join(folder, f"masks/{digest}.png"), mask_arrays.encode_mask(mask))
-    return _record(photograph, digest, segmenter, reason)
+    return _record(photograph, mask_arrays.store_mask(folder, mask), segmenter, reason)
 
 
 def _record(photograph: _Answered, digest: str | None, segmenter: str, reason: str) -> MaskRecord:
@@ -175,7 +173,7 @@ def _record(photograph: _Answered, digest: str | None, segmenter: str, reason: s
             "source_id": photograph.item.sha256,
             "cue_kind": photograph.item.cue_kind,
             "mask_sha256": digest,
-            "file_name": digest and f"masks/{digest}.png",
+            "file_name": digest and mask_arrays.mask_file_name(digest),
             "segmenter": segmenter,
             "reason": reason,
             "candidates": tuple(scores),

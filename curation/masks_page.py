@@ -13,6 +13,7 @@ from curation.masks_run import JudgedSource, MaskJob, MaskRun, Show
 from data_manifests.records import SourceRecord
 from data_manifests.storage import join, write_bytes
 from generation.gallery_pictures import decode_picture, mask_outline, photograph_picture
+from generation.masks import mask_file_name
 from generation.outcome import Unavailable
 
 PAGE = "masks.html"
@@ -71,5 +72,5 @@ def _card(job: MaskJob, source: SourceRecord, judged: JudgedSource) -> dict[str,
 
 
 def _outline(job: MaskJob, digest: str | None) -> dict[str, Any] | None:
-    mask = None if digest is None else decode_picture(join(job.out, f"masks/{digest}.png"), "L")
+    mask = None if digest is None else decode_picture(join(job.out, mask_file_name(digest)), "L")
     return None if mask is None else mask_outline(mask > 127, 2 * PHOTOGRAPH_PX)

@@ -19,7 +19,7 @@ from data_manifests.jsonl import canonical_json, canonical_sha256, write_records
 from data_manifests.records import OK, MaskRecord, SourceRecord
 from evaluation.models import Model, ModelSpec, Runtime, load_model
 from generation.executors import Executor, WorkerDied
-from generation.masks import Mask, encode_mask, mask_sha256
+from generation.masks import mask_file_name, store_mask
 from generation.outcome import Unavailable
 from generation.recipe import MaskParams
 from generation.run_shards import list_mask_files
@@ -132,10 +132,10 @@ def judge_source(job: MaskJob, source: SourceRecord) -> JudgedSource:
         record = _record(source, None, ", ".join(job.params.segmenters), found.detail)
         return JudgedSource(file_name=source.file_name, superclass=source.superclass, record=record)
     choice = found.choice
-    record = _record(source, _store(job, choice.mask), choice.segmenter, choice.reason).model_copy(
+    record = _record(source, store_mask(job.out, choice.mask), choice.segmenter, choice.reason).model_copy(
         update={"candidates": choice.scores, "flags": choice.flags}
     )
-    plain = None if found.plain is None else _store(job, found.plain)
+    plain = None if found.plain is None else store_mask(job.out, found.plain)
     return JudgedSource(
         file_name=source.file_name,
         superclass=source.superclass,
@@ -154,20 +154,10 @@ def _record(source: SourceRecord, digest: str | None, segmenter: str, reason: st
         source_id=source.source_id,
         cue_kind=source.cue_kind,
         mask_sha256=digest,
-        file_name=digest and _mask_name(digest),
+        file_name=digest and mask_file_name(digest),
         segmenter=segmenter,
         reason=reason,
     )
-
-
-def _mask_name(digest: str) -> str:
-    return f"masks/{digest}.png"
-
-
-def _store(job: MaskJob, mask: Mask) -> str:
-    digest = mask_sha256(mask)
-    storage.write_bytes(storage.join(job.out, _mask_name(digest)), encode_mask(mask))
-    return digest
 
 
 @cache

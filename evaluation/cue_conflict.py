@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from scipy.special import softmax
 
 from data_manifests.errors import CuebenchError
 from data_manifests.shipped import read_toml
@@ -203,9 +204,7 @@ def decide(
     columns = {name: space.columns(wnids) for name, wnids in groups.items()}
     if empty := [name for name, own in columns.items() if not own]:
         raise CuebenchError(f"class {', '.join(empty)}: no label of it is in {space.name}")
-    shifted = np.asarray(logits, np.float64)
-    shifted = np.exp(shifted - shifted.max(1, keepdims=True))
-    probabilities = shifted / shifted.sum(1, keepdims=True)
+    probabilities = softmax(np.asarray(logits, np.float64), axis=1)
     members = [probabilities[:, own] for own in columns.values()]
     table = np.stack([m.mean(1) if aggregation == "mean" else m.max(1) for m in members], 1)
     names = list(columns)

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
+from data_manifests import storage
 from data_manifests.errors import CuebenchError
 from data_manifests.records import CueKind
 from generation.cue_files import encode_png
@@ -203,16 +204,33 @@ def _agreement(candidate: MaskCandidate, candidates: Sequence[MaskCandidate]) ->
     """Return the largest intersection over union with a candidate of another segmenter."""
     own = candidate.segmenter.partition("/")[0]
     shares = [
-        float((candidate.mask & other.mask).sum() / max(1, int((candidate.mask | other.mask).sum())))
+        mask_iou(candidate.mask, other.mask)
         for other in candidates
         if other.segmenter.partition("/")[0] != own and other.segmenter != FULL_FRAME
     ]
     return {"agreement": max(shares)} if shares and candidate.segmenter != FULL_FRAME else {}
 
 
+def mask_iou(one: Mask, other: Mask) -> float:
+    """Return the intersection over union of two masks of one size; 0 where both are empty."""
+    return float((one & other).sum() / max(1, int((one | other).sum())))
+
+
 def mask_sha256(mask: Mask) -> str:
     """Return the hash of a mask's pixels."""
     return pixel_sha256(mask)
+
+
+def mask_file_name(digest: str) -> str:
+    """Return where the mask of a hash lies in a folder with masks."""
+    return f"masks/{digest}.png"
+
+
+def store_mask(folder: str, mask: Mask) -> str:
+    """Write a mask below a folder, by its hash, and return that."""
+    digest = mask_sha256(mask)
+    storage.write_bytes(storage.join(folder, mask_file_name(digest)), encode_mask(mask))
+    return digest
 
 
 def encode_mask(mask: Mask) -> bytes:

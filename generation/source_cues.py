@@ -23,9 +23,10 @@ from generation.masks import (
     MaskChoice,
     Segmenter,
     choose_mask,
-    encode_mask,
+    mask_file_name,
     mask_sha256,
     read_mask,
+    store_mask,
 )
 from generation.outcome import Unavailable
 from generation.photograph import DecodeLimits, Photograph, decode_photograph
@@ -256,10 +257,8 @@ def load_segmenters(params: MaskParams) -> tuple[Segmenter, ...]:
 
 
 def _store_mask(context: RunContext, row: MaskRecord, mask: Mask) -> MaskRecord:
-    digest = mask_sha256(mask)
-    name = f"masks/{digest}.png"
-    storage.write_bytes(storage.join(context.out, name), encode_mask(mask))
-    return row.model_copy(update={"mask_sha256": digest, "file_name": name})
+    digest = store_mask(context.out, mask)
+    return row.model_copy(update={"mask_sha256": digest, "file_name": mask_file_name(digest)})
 
 
 def read_pick(context: RunContext, photograph: Photograph, pick: MaskRecord) -> Mask | Unavailable:

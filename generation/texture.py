@@ -155,20 +155,33 @@ def _fill(
     params: TextureParams,
 ) -> tuple[Image, OriginMap] | None:
     """Return a quilt of the source in which no two squares share more than allowed; None if there is none."""
-    overlap = overlap_px(cell_px)
+    patch_px = cell_px + overlap_px(cell_px)
     positions = typical_positions(
-        source.image, source.inside, cell_px + overlap, params.keep_share, by_quarters=grid <= _COARSE_GRID
+        source.image, source.inside, patch_px, params.keep_share, by_quarters=grid <= _COARSE_GRID
     )
     for share in _PLACED_SHARES:
         if n_placeable(len(positions), cell_px, share) < _WORTH_TRYING * grid * grid:
             break
-        quilt = lay_quilt(source.image, positions, grid, cell_px, share, random, guide)
-        if quilt is None:
-            break
-        origin = OriginMap(quilt.positions, quilt.owner, source.box, source.inside.shape, overlap)
-        if origin.sharing.largest_share <= MAX_SHARED_SHARE:
-            return quilt.image, origin
+        found = _lay(source, positions, grid, cell_px, share, random, guide)
+        if found is None or found[1].sharing.largest_share <= MAX_SHARED_SHARE:
+            return found
     return None
+
+
+def _lay(
+    source: TextureSource,
+    positions: Ints,
+    grid: int,
+    cell_px: int,
+    share: float,
+    random: Random,
+    guide: Guide | None = None,
+) -> tuple[Image, OriginMap] | None:
+    quilt = lay_quilt(source.image, positions, grid, cell_px, share, random, guide)
+    if quilt is None:
+        return None
+    overlap = overlap_px(cell_px)
+    return quilt.image, OriginMap(quilt.positions, quilt.owner, source.box, source.inside.shape, overlap)
 
 
 def _guide(
@@ -177,12 +190,11 @@ def _guide(
     """Return a quilt of larger cells for a finer one to follow; None if there is none."""
     for coarse in (coarse for coarse in _GUIDE_GRIDS if coarse < grid):
         cell_px = -(-side_px // coarse)
-        overlap = overlap_px(cell_px)
-        positions = typical_positions(source.image, source.inside, cell_px + overlap, params.keep_share)
-        quilt = lay_quilt(source.image, positions, coarse, cell_px, MAX_SHARED_SHARE, random)
-        if quilt is not None:
-            origin = OriginMap(quilt.positions, quilt.owner, source.box, source.inside.shape, overlap)
-            return Guide(quilt.image, *origin.working_pixels())
+        patch_px = cell_px + overlap_px(cell_px)
+        positions = typical_positions(source.image, source.inside, patch_px, params.keep_share)
+        found = _lay(source, positions, coarse, cell_px, MAX_SHARED_SHARE, random)
+        if found is not None:
+            return Guide(found[0], *found[1].working_pixels())
     return None
 
 

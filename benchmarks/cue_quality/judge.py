@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
+from scipy.special import softmax
 
 from benchmarks.cue_quality.cues import Answer, Cue, groups
 from data_manifests.labels import imagenet_labels
@@ -44,8 +45,7 @@ class Judge:
         members = labels.members(self._taxonomy, kind)
         ranks = rank_rows(table.logits, table.superclass, members).pessimistic
         logits = np.asarray(table.logits, np.float64)
-        shares = np.exp(logits - logits.max(1, keepdims=True))
-        shares /= shares.sum(1, keepdims=True)
+        shares = softmax(logits, axis=1)
         best = [labels.labels[column] for column in logits.argmax(1)]
         return [
             Answer(int(rank), float(share[members[name]].sum()), self._name(label))
