@@ -10,8 +10,8 @@ Image = npt.NDArray[np.uint8]
 Ints = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint32]
 
-# Sums over as many pixels stay below 2**24, so that float32 products are exact in any order of summation.
-MAX_SAMPLES = 72
+# Three sums of 3 * 128**2 a pixel stay below 2**24, so that float32 products are exact in any order of summation.
+MAX_SAMPLES = 24
 
 
 class Samples:
@@ -26,9 +26,10 @@ class Samples:
         offsets = at[0] * words.shape[1] + at[1]
         places = candidates[:, 0] * words.shape[1] + candidates[:, 1]
         # (K, F, 3), with the padding byte of the words cut off.
-        self.values = _centred(words.ravel()[places[:, None] + offsets])
-        self.squares = np.einsum("kfc,kfc->kf", self.values, self.values)
-        self.transposed = np.ascontiguousarray(self.values.reshape(len(places), -1).T)
+        values = _centred(words.ravel()[places[:, None] + offsets])
+        squares = np.einsum("kfc,kfc->kf", values, values)
+        # The sum of w (x - y)^2 less that of w y^2 is one product: w, w y with x^2, -2 x.
+        self._table = np.ascontiguousarray(np.hstack([squares, -2 * values.reshape(len(places), -1)]).T)
 
     def differences(self, patches: Words, used: npt.NDArray[np.bool_] | None = None) -> npt.NDArray[np.int32]:
         """Return the squared differences to (n, p, p) patches less the squares of these, (n, K).
@@ -38,10 +39,10 @@ class Samples:
         values = _centred(patches[:, self.at[0], self.at[1]])
         weights = np.ones(values.shape[:2], np.float32) if used is None else used.astype(np.float32)
         values *= weights[..., None]
-        products = values.reshape(len(values), -1) @ self.transposed
-        differences: npt.NDArray[np.int32] = (weights @ self.squares.T).astype(np.int32)
-        differences -= 2 * products.astype(np.int32)
-        return differences
+        differences: npt.NDArray[np.float32] = (
+            np.hstack([weights, values.reshape(len(values), -1)]) @ self._table
+        )
+        return differences.astype(np.int32)
 
 
 def pixel_words(image: Image) -> Words:

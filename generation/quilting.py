@@ -24,7 +24,7 @@ Image = npt.NDArray[np.uint8]
 Ints = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint32]
 
-N_CANDIDATES = 2500
+N_CANDIDATES = 10000
 GUIDE_WEIGHT = 3
 # A cell is compared with the guide by the means of about as many boxes a side.
 N_BOXES = 7
@@ -69,6 +69,11 @@ class Random:
 def overlap_px(cell_px: int) -> int:
     """Return how far a patch reaches over the cells above and left of it: a sixth of a cell and 3 px."""
     return 3 + cell_px // 6
+
+
+def guide_box_px(cell_px: int) -> int:
+    """Return the side of the boxes by which a cell is compared with the guide: seven a side, ten at most."""
+    return max(1, round(cell_px / N_BOXES))
 
 
 def lay_quilt(
@@ -151,13 +156,14 @@ class _Work:
         self.strips = Samples(words, candidates, strip)
         self.guide = guide
         if guide is not None:
-            box_px = max(1, cell_px // N_BOXES)
+            box_px = guide_box_px(cell_px)
             inner = np.arange(self.overlap, self.patch_px - box_px + 1, box_px)
             at = np.stack(np.meshgrid(inner, inner, indexing="ij")).reshape(2, -1)
-            self.cells = Samples(pixel_words(box_means(source, box_px)), candidates, at)
+            cells = Samples(pixel_words(box_means(source, box_px)), candidates, at)
             margin = ((self.overlap, 0), (self.overlap, 0))
             guided = np.pad(pixel_words(box_means(guide.image, box_px)), margin)
-            self.guide_patches = sliding_window_view(guided, patch)[::cell_px, ::cell_px]
+            patches = sliding_window_view(guided, patch)[::cell_px, ::cell_px].reshape(-1, *patch)
+            self.guide_costs = (GUIDE_WEIGHT * cells.differences(patches)).reshape(n_cells, n_cells, -1)
 
     def quilt(self) -> Quilt:
         """Return what is laid, without the margin."""
@@ -205,12 +211,12 @@ class _Work:
     def _costs(self, rows: Ints, columns: Ints, laid: Words) -> npt.NDArray[np.int32]:
         """Return how much each candidate differs, (n, K) int32, up to a constant for each cell.
 
-        At most 8 * 300 * 128**2 in absolute value: well inside of 32 bits.
+        At most 3 * (1 + 3) * 100 * 3 * 128**2 in absolute value: well inside of 32 bits.
         """
         unused = (self.is_top & (rows == 0)[:, None]) | (self.is_left & (columns == 0)[:, None])
         costs = self.strips.differences(laid, ~unused)
         if self.guide is not None:
-            costs += GUIDE_WEIGHT * self.cells.differences(self.guide_patches[rows, columns])
+            costs += self.guide_costs[rows, columns]
         elif rows[0] == columns[0] == 0:
             costs[0, self.first] = -1
         return costs

@@ -15,7 +15,7 @@ from generation.outcome import Unavailable
 from generation.quilting import Guide, Random, lay_quilt, overlap_px
 from generation.texture_evening import even_out
 from generation.texture_origin import OriginMap
-from generation.texture_patches import inside_positions, typical_positions
+from generation.texture_patches import covered_by, inside_positions, typical_positions
 from generation.texture_quality import texture_quality
 from generation.texture_source import TextureSource, crop_source, erode_mask, flatten_light
 
@@ -134,8 +134,8 @@ def _quilt(
             continue
         strength = params.flatten_coarse if grid <= _COARSE_GRID else params.flatten
         source = flatten_light(source, params.flatten_share * side_px, strength)
-        guide = _guide(source, grid, side_px, random, params)
-        found = _fill(source, grid, cell_px, guide, random, params)
+        coarse = _coarse(source, grid, side_px, random, params)
+        found = _fill(source, grid, cell_px, coarse, random, params)
         if found is not None:
             pixels, origin = found
             return source, even_out(pixels, params.low_pass, params.even_colours), origin
@@ -150,19 +150,24 @@ def _fill(
     source: TextureSource,
     grid: int,
     cell_px: int,
-    guide: Guide | None,
+    coarse: _Coarse | None,
     random: Random,
     params: TextureParams,
 ) -> tuple[Image, OriginMap] | None:
     """Return a quilt of the source in which no two squares share more than allowed; None if there is none."""
     patch_px = cell_px + overlap_px(cell_px)
-    positions = typical_positions(
-        source.image, source.inside, patch_px, params.keep_share, by_quarters=grid <= _COARSE_GRID
-    )
+    if coarse is None:
+        by_quarters = grid <= _COARSE_GRID
+        positions = typical_positions(
+            source.image, source.inside, patch_px, params.keep_share, by_quarters=by_quarters
+        )
+    else:
+        # What is typical of a few pixels is the blank between seeds: larger patches say what belongs to a texture.
+        positions = np.argwhere(inside_positions(coarse.typical, patch_px)).astype(np.int64)
     for share in _PLACED_SHARES:
         if n_placeable(len(positions), cell_px, share) < _WORTH_TRYING * grid * grid:
             break
-        found = _lay(source, positions, grid, cell_px, share, random, guide)
+        found = _lay(source, positions, grid, cell_px, share, random, coarse.guide if coarse else None)
         if found is None or found[1].sharing.largest_share <= MAX_SHARED_SHARE:
             return found
     return None
@@ -184,17 +189,25 @@ def _lay(
     return quilt.image, OriginMap(quilt.positions, quilt.owner, source.box, source.inside.shape, overlap)
 
 
-def _guide(
+@dataclass(frozen=True)
+class _Coarse:
+    """A quilt of larger cells for a finer one to follow, and the pixels, (h, w) bool, that its patches come from."""
+
+    guide: Guide
+    typical: Mask
+
+
+def _coarse(
     source: TextureSource, grid: int, side_px: int, random: Random, params: TextureParams
-) -> Guide | None:
-    """Return a quilt of larger cells for a finer one to follow; None if there is none."""
-    for coarse in (coarse for coarse in _GUIDE_GRIDS if coarse < grid):
-        cell_px = -(-side_px // coarse)
+) -> _Coarse | None:
+    for n_cells in (n_cells for n_cells in _GUIDE_GRIDS if n_cells < grid):
+        cell_px = -(-side_px // n_cells)
         patch_px = cell_px + overlap_px(cell_px)
         positions = typical_positions(source.image, source.inside, patch_px, params.keep_share)
-        found = _lay(source, positions, coarse, cell_px, MAX_SHARED_SHARE, random)
+        found = _lay(source, positions, n_cells, cell_px, MAX_SHARED_SHARE, random)
         if found is not None:
-            return Guide(found[0], *found[1].working_pixels())
+            typical = covered_by(positions, patch_px, source.inside.shape)
+            return _Coarse(Guide(found[0], *found[1].working_pixels()), typical)
     return None
 
 

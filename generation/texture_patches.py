@@ -31,6 +31,17 @@ def inside_positions(inside: Mask, patch_px: int) -> Mask:
     return whole
 
 
+def covered_by(positions: Ints, patch_px: int, shape: tuple[int, ...]) -> Mask:
+    """Return the pixels, (h, w) bool, that lie in any of the patches at (P, 2) positions."""
+    corners = np.zeros((shape[0] - patch_px + 1, shape[1] - patch_px + 1), np.uint8)
+    corners[tuple(positions.T)] = 1
+    # A pixel is covered where a corner lies in the square of a patch's side that ends there.
+    padded = cv2.integral(np.pad(corners, patch_px - 1))
+    counts = padded[patch_px:, patch_px:] - padded[:-patch_px, patch_px:]
+    covered: Mask = counts - padded[patch_px:, :-patch_px] + padded[:-patch_px, :-patch_px] > 0
+    return covered
+
+
 def typical_positions(
     image: Image, inside: Mask, patch_px: int, keep_share: float, *, by_quarters: bool = False
 ) -> Ints:

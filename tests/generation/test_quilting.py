@@ -12,12 +12,12 @@ from generation.patch_costs import MAX_SAMPLES
 from generation.quilt_seams import min_cut
 from generation.quilting import (
     GUIDE_WEIGHT,
-    N_BOXES,
     N_CANDIDATES,
     Guide,
     Quilt,
     Random,
     draw_candidates,
+    guide_box_px,
     lay_quilt,
     overlap_px,
 )
@@ -82,7 +82,7 @@ class NaiveQuilt:
         strip = [(y, x) for y, x in product(range(size), repeat=2) if y < o or x < o]
         cost = sum(int(squares[y, x]) for y, x in thinned(strip) if (y >= o or i > 0) and (x >= o or j > 0))
         if guide is not None:
-            box = max(1, self.cell // N_BOXES)
+            box = guide_box_px(self.cell)
             patch, wanted = self.patch(at)[o:, o:], guide.image[i * self.cell :, j * self.cell :]
             for y, x in product(range(0, self.cell - box + 1, box), repeat=2):
                 means = [of[y : y + box, x : x + box].sum((0, 1)) // box**2 for of in (patch, wanted)]
@@ -198,7 +198,12 @@ def test_costs_are_exact_for_the_largest_differences() -> None:
     naive = choose_naively(source, 2, 12, 0.5, 3, None)
     quilt = quilt_of(source, 2, 12, 0.5, 3)
     assert [tuple(at) for at in quilt.positions.tolist()] == [naive.placed[i, j] for i, j in np.ndindex(2, 2)]
-    assert 3 * max(MAX_SAMPLES, (2 * N_BOXES) ** 2) * 128**2 < 2**24
+
+
+def test_sums_stay_below_the_whole_numbers_that_float32_holds() -> None:
+    n_boxes = max(cell_px // guide_box_px(cell_px) for cell_px in range(4, 1025))
+    # Squares and twice the products of three channels.
+    assert 3 * 3 * max(MAX_SAMPLES, n_boxes**2) * 128**2 < 2**24
 
 
 def test_a_quilt_looks_like_its_guide_and_shows_none_of_it_in_its_place() -> None:
