@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import cv2
@@ -33,8 +33,10 @@ STAY_SHARE, STAY_SHARE_OF_PART = 0.35, 0.25
 PART_SHARE = 0.9
 # Two masks that share as much are of one object.
 SAME_OBJECT_IOU = 0.75
-# Masks that are asked how they agree on an object's extent: such an overlap and share of evidence.
-PEER_IOU, PEER_SHARE = 0.5, 0.5
+# Masks of the anchor's object, whose cues are looked at: such an overlap and share of evidence.
+PEER_IOU, PEER_SHARE = 0.5, 0.25
+# Added to the probability of the class in a cue: where it is seen in none, how masks agree decides.
+CUE_FLOOR = 0.02
 # What the plain choice's agreement is multiplied by.
 OWN_BONUS = 1.05
 # What is narrower is a jag or a string, as a share of the longer side.
@@ -51,11 +53,13 @@ class Judged:
     class_probability : of the class in the cut-out
     covered_share : how much of the class goes from the photograph and its boxes when the object is greyed out; of the
         whole frame, how much of it shows the class
+    cue_probability : of the class in its cues; None: nobody asked
     """
 
     candidate: MaskCandidate
     class_probability: float
     covered_share: float
+    cue_probability: float | None = None
 
     @property
     def evidence(self) -> float:
@@ -66,6 +70,8 @@ class Judged:
     def scores(self) -> dict[str, str | float]:
         """The row of the candidate in a manifest of masks."""
         own = {"class_probability": self.class_probability, "covered_share": self.covered_share}
+        if self.cue_probability is not None:
+            own["cue_probability"] = self.cue_probability
         rounded = {name: round(value, N_DIGITS) for name, value in {**self.candidate.scores, **own}.items()}
         return {"segmenter": self.candidate.segmenter, **rounded, "evidence": self.evidence}
 
@@ -78,13 +84,13 @@ class ClassChoice:
     evidence: float
     plain: Mask | None
 
-    def replaced(self, judged: Judged) -> ClassChoice:
+    def replaced(self, judged: Judged, why: str) -> ClassChoice:
         """Return the choice with a mask made of the chosen one."""
         choice = replace(
             self.choice,
             mask=judged.candidate.mask,
             segmenter=judged.candidate.segmenter,
-            reason=f"{self.choice.reason}; {judged.evidence:.2f} without parts that do not show the class",
+            reason=f"{self.choice.reason}; {why}",
             scores=(*self.choice.scores, judged.scores),
         )
         return replace(self, choice=choice, evidence=judged.evidence)
@@ -97,14 +103,20 @@ class ClassChoice:
 
 
 def choose_judged(
-    judged: Sequence[Judged], plain: MaskChoice | Unavailable, cue_kind: CueKind
+    judged: Sequence[Judged],
+    plain: MaskChoice | Unavailable,
+    cue_kind: CueKind,
+    seen_in_cues: Callable[[Mask], float],
 ) -> ClassChoice | Unavailable:
     """Return the choice among judged candidates, those of the plain choice first.
 
     The plain choice stays where no candidate shows the class, with the flag `class_not_seen`. Else the object is the
     plain choice's, if that has its share of the best evidence, or the best candidate's. For a shape the mask of that
-    object is taken that agrees best with what each segmenter found: a shadow, a missing barrel or a stray part is
-    what one has and the others have not. A texture is taken from within, where a few pixels more make no difference.
+    object is taken whose cue shows the class best and that agrees best with what each segmenter found: a shadow, a
+    missing barrel or a stray part is what one has and the others have not. A texture is taken from within, where a few
+    pixels more make no difference.
+
+    `seen_in_cues` gives the probability of the class in the cues of a mask.
     """
     rows = tuple(each.scores for each in judged)
     own = None if isinstance(plain, Unavailable) else _of_plain(judged, plain)
@@ -118,7 +130,15 @@ def choose_judged(
         return ClassChoice(kept, own.evidence if own else 0.0, plain.mask)
     stays = own is not None and _stays(own, best)
     anchor = own if own is not None and stays else best
-    taken = _agreed(judged, anchor, own) if cue_kind == "shape" else anchor
+    taken = anchor
+    if cue_kind == "shape":
+        peers = [
+            replace(each, cue_probability=seen_in_cues(each.candidate.mask))
+            for each in _peers(judged, anchor)
+        ]
+        taken = _agreed(peers, own)
+        asked = {id(each.candidate): each for each in peers}
+        rows = tuple(asked.get(id(each.candidate), each).scores for each in judged)
     why = (
         "the object of the plain choice"
         if stays
@@ -150,15 +170,10 @@ def _stays(own: Judged, best: Judged) -> bool:
     return own.evidence >= needed * best.evidence or mask_iou(one, other) >= SAME_OBJECT_IOU
 
 
-def _agreed(judged: Sequence[Judged], anchor: Judged, own: Judged | None) -> Judged:
-    """Return the mask of the anchor's object that agrees best with what each segmenter found of it.
-
-    Each segmenter has one vote, its mask with the most evidence, and that evidence is the vote's weight; the plain
-    choice counts half of the best at least. The mean overlap of a mask with the votes counts up to twice, the more
-    regular its contour is. Where the plain choice is nearly as good as the best, it stays.
-    """
+def _peers(judged: Sequence[Judged], anchor: Judged) -> list[Judged]:
+    """Return the masks of the anchor's object, with it."""
     small = thumbnail(anchor.candidate.mask)
-    peers = [
+    return [
         each
         for each in judged
         if each is anchor
@@ -167,23 +182,38 @@ def _agreed(judged: Sequence[Judged], anchor: Judged, own: Judged | None) -> Jud
             and mask_iou(thumbnail(each.candidate.mask), small) >= PEER_IOU
         )
     ]
-    votes = _votes(peers, own)
+
+
+def _agreed(peers: Sequence[Judged], own: Judged | None) -> Judged:
+    """Return the mask that agrees best with what each segmenter found of an object and whose cue shows the class best.
+
+    Each segmenter has one vote, its mask with the most evidence, and that evidence is the vote's weight; the plain
+    choice counts half of the best at least. The mean overlap of a mask with the votes counts up to twice, the more
+    regular its contour is, and is multiplied by the probability of the class in its cue. Where the plain choice is
+    nearly as good as the best, it stays.
+    """
+    is_own = [own is not None and each.candidate is own.candidate for each in peers]
+    votes = _votes(peers, is_own)
     masks = [thumbnail(each.candidate.mask) for each in peers]
     all_weights = sum(weight for _, weight in votes)
-    agreement = [
-        sum(weight * mask_iou(mask, thumbnail(vote.candidate.mask)) for vote, weight in votes) / all_weights
-        for mask in masks
-    ]
-    scores = np.array([share * (1 + regularity(mask)) for share, mask in zip(agreement, masks, strict=True)])
-    scores *= [OWN_BONUS if each is own else 1.0 for each in peers]
+    scores = np.array(
+        [
+            sum(weight * mask_iou(mask, thumbnail(vote.candidate.mask)) for vote, weight in votes)
+            / all_weights
+            * (1 + regularity(mask))
+            * (CUE_FLOOR + (each.cue_probability or 0.0))
+            for each, mask in zip(peers, masks, strict=True)
+        ]
+    )
+    scores[is_own] *= OWN_BONUS
     return peers[int(np.argmax(np.round(scores, N_DIGITS)))]
 
 
-def _votes(peers: Sequence[Judged], own: Judged | None) -> list[tuple[Judged, float]]:
+def _votes(peers: Sequence[Judged], is_own: Sequence[bool]) -> list[tuple[Judged, float]]:
     best = max(each.evidence for each in peers)
     votes: dict[str, tuple[Judged, float]] = {}
-    for each in peers:
-        weight = max(each.evidence, best / 2) if each is own else each.evidence
+    for each, plain in zip(peers, is_own, strict=True):
+        weight = max(each.evidence, best / 2) if plain else each.evidence
         segmenter = each.candidate.segmenter.partition("@")[0].partition("/")[0]
         if segmenter not in votes or weight > votes[segmenter][1]:
             votes[segmenter] = (each, weight)

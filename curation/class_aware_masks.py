@@ -7,7 +7,7 @@ photograph is of. The classifier proposes here, as a segmenter does: it is no pa
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,16 @@ from PIL import Image as PillowImage
 from scipy.special import softmax
 
 from curation.class_aware_candidates import find_candidates
-from curation.class_aware_choice import MIN_EVIDENCE, NOT_SEEN, ClassChoice, Judged, choose_judged
+from curation.class_aware_choice import (
+    MIN_EVIDENCE,
+    N_DIGITS,
+    NOT_SEEN,
+    ClassChoice,
+    Judged,
+    choose_judged,
+)
+from curation.class_aware_cues import CueViewer, DrawCues
+from curation.class_aware_materials import material_masks
 from curation.class_aware_pictures import Image, crop, cut_out, overlap, shown, sub_windows, windows, without
 from curation.class_aware_size import shrunk, shrunk_segmenter
 from data_manifests.records import CueKind
@@ -24,11 +33,12 @@ from generation.masks import FULL_FRAME, MaskCandidate, Segmenter, choose_mask, 
 from generation.outcome import Unavailable
 from generation.photograph import Photograph
 from generation.segmenters.grabcut import Box
+from generation.segmenters.rembg import RembgSegmenter
 
 Floats = npt.NDArray[np.float64]
 
 # Goes into the hash by which judged photographs are kept: raise it when anything below changes what is chosen.
-RULE_VERSION = 2
+RULE_VERSION = 3
 
 # A texture is cut from squares of this side at least (README: photograph size).
 MIN_TEXTURE_PX = 80**2
@@ -42,6 +52,9 @@ MIN_CUT_OUT_SHARE = 0.25
 # Parts go where the odds of the class rise that much without them: what says nothing alone may be of the object.
 MIN_ODDS_RATIO = 1.2
 MAX_PARTS = 16
+# The whole of a mask stays if its cues show the class nearly as well as those of one of its materials. A material whose
+# cues show no object is taken down to this share of the best.
+WHOLE_BONUS, MIN_MATERIAL_SHARE = 1.1, 0.3
 
 
 @dataclass(frozen=True)
@@ -78,9 +91,16 @@ class Sighting:
 
 
 def choose_class_mask(
-    judge: ClassJudge, segmenters: Sequence[Segmenter], photograph: Photograph, cue_kind: CueKind
+    judge: ClassJudge,
+    segmenters: Sequence[Segmenter],
+    photograph: Photograph,
+    cue_kind: CueKind,
+    draw: DrawCues,
 ) -> ClassChoice | Unavailable:
-    """Return the candidate that shows the class, and what is chosen without a classifier (the plain choice)."""
+    """Return the candidate that shows the class, and what is chosen without a classifier (the plain choice).
+
+    `draw` draws the cues of a mask, by which masks of one object are told apart.
+    """
     height, width = photograph.image.shape[:2]
     segmenters = [shrunk_segmenter(segmenter, photograph) for segmenter in segmenters]
     photograph = shrunk(photograph)
@@ -94,11 +114,16 @@ def choose_class_mask(
         needed = MIN_TEXTURE_PX / (height * width)
         every = [*candidates.plain, *(c for c in candidates.more if c.mask.mean() >= needed)]
     judged = judge_candidates(judge, photograph.image, every, sighting, n_sure=len(candidates.plain))
-    found = choose_judged(judged, plain, cue_kind)
+    finder = next((each for each in segmenters if isinstance(each, RembgSegmenter)), None)
+    cues = CueViewer(judge, photograph.image, draw, finder)
+    found = choose_judged(judged, plain, cue_kind, lambda mask: cues.class_probability(cues.cues(mask)))
     if isinstance(found, Unavailable):
         return found
-    if cue_kind == "shape" and NOT_SEEN not in found.choice.flags:
-        found = without_strangers(judge, photograph.image, found, sighting)
+    if NOT_SEEN not in found.choice.flags:
+        if cue_kind == "shape":
+            found = without_strangers(judge, photograph.image, found, sighting)
+        else:
+            found = of_one_material(cues, judge, found, sighting)
     return found.resized(height, width)
 
 
@@ -115,7 +140,38 @@ def without_strangers(judge: ClassJudge, image: Image, found: ClassChoice, sight
     candidate = MaskCandidate(mask, f"{found.choice.segmenter}/shown", score_mask(mask))
     (judged,) = judge_candidates(judge, image, [candidate], sighting, n_sure=1)
     before, after = whole * (1 - judged.class_probability), judged.class_probability * (1 - whole)
-    return found.replaced(judged) if after >= MIN_ODDS_RATIO * before else found
+    if after < MIN_ODDS_RATIO * before:
+        return found
+    return found.replaced(judged, f"{judged.evidence:.2f} without parts that do not show the class")
+
+
+def of_one_material(
+    cues: CueViewer, judge: ClassJudge, found: ClassChoice, sighting: Sighting
+) -> ClassChoice:
+    """Return the choice, or the material in it whose cues show the class better and no object.
+
+    Grass, legs before a background, leaves or a shadow in a mask make a texture of two materials.
+    """
+    whole = MaskCandidate(found.choice.mask, found.choice.segmenter)
+    masks = [whole]
+    for material in material_masks(cues.image, whole.mask, whole.segmenter):
+        if material.mask.sum() >= MIN_TEXTURE_PX:
+            masks.append(material)
+    drawn = [cues.cues(each.mask) for each in masks]
+    seen = np.array([round(cues.class_probability(each), N_DIGITS) for each in drawn])
+    if seen.max() < MIN_EVIDENCE:
+        seen[:] = 0  # what is left is noise
+    ranks = seen * np.where(np.arange(len(masks)) == 0, WHOLE_BONUS, 1)
+    order = np.argsort(-ranks, kind="stable")
+    good = order[seen[order] >= MIN_MATERIAL_SHARE * seen.max()]
+    place = next((place for place in good if not cues.show_object(drawn[place])), order[0])
+    taken = masks[place]
+    if taken is whole:
+        return found
+    (judged,) = judge_candidates(judge, cues.image, [taken], sighting, n_sure=1)
+    judged = replace(judged, cue_probability=float(seen[place]))
+    why = f"its cues show the class with {seen[place]:.2f}, those of the whole with {seen[0]:.2f}"
+    return found.replaced(judged, f"one material of it, {why}")
 
 
 def find_class(judge: ClassJudge, image: Image) -> Sighting:

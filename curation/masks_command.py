@@ -72,10 +72,10 @@ def masks(
     from generation.progress import progress_bar
     from generation.recipe import read_recipe
 
-    params = _with_segmenters(read_recipe(recipe), segmenters).mask
+    named = _with_segmenters(read_recipe(recipe), segmenters)
     records = read_manifest(sources, SourceRecord, "--sources")
     runtime = Runtime(device=device, weights_folder=weights)
-    job = MaskJob(out, photos or storage.parent(sources), params, parse_spec(model), runtime)
+    job = MaskJob(out, photos or storage.parent(sources), named, parse_spec(model), runtime)
     try:
         with progress_bar("masks", "photograph") as show:
             executor = executor_for("process" if workers > 1 else "serial", workers)

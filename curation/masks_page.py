@@ -36,7 +36,7 @@ def write_masks_page(job: MaskJob, run: MaskRun, show: Show) -> str:
     source = files("curation").joinpath("masks_page.html").read_text(encoding="utf-8")
     page = environment.from_string(source).render(
         model=str(job.spec),
-        segmenters=", ".join(job.params.segmenters),
+        segmenters=", ".join(job.recipe.mask.segmenters),
         n_all=len(ordered),
         cards=cards,
     )

@@ -21,9 +21,9 @@ from evaluation.models import Model, ModelSpec, Runtime, load_model
 from generation.executors import Executor, WorkerDied
 from generation.masks import mask_file_name, store_mask
 from generation.outcome import Unavailable
-from generation.recipe import MaskParams
+from generation.recipe import Recipe
 from generation.run_shards import list_mask_files
-from generation.source_cues import load_segmenters
+from generation.source_cues import load_segmenters, preview_cues
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ class MaskJob:
 
     out: str
     photos: str
-    params: MaskParams
+    recipe: Recipe
     spec: ModelSpec
     runtime: Runtime
     identity: str | None = None
@@ -95,7 +95,7 @@ def choose_masks(
     if not usable:
         raise CuebenchError("no usable photograph in the manifest; `ingest` says why")
     show(0, len(usable))
-    load_segmenters(job.params)
+    load_segmenters(job.recipe.mask)
     model = _model(job.spec, job.runtime)
     _check_classes(model, usable)
     job = _identified(job, model)
@@ -125,11 +125,17 @@ def judge_source(job: MaskJob, source: SourceRecord) -> JudgedSource:
     model = _model(job.spec, job.runtime)
     judge = ClassJudge(model, tuple(model.labels.columns(source.wnids)))
     try:
-        found = choose_class_mask(judge, load_segmenters(job.params), photograph, source.cue_kind)
+        found = choose_class_mask(
+            judge,
+            load_segmenters(job.recipe.mask),
+            photograph,
+            source.cue_kind,
+            partial(preview_cues, job.recipe, source),
+        )
     except CuebenchError as error:
         return _failed(source, str(error))
     if isinstance(found, Unavailable):
-        record = _record(source, None, ", ".join(job.params.segmenters), found.detail)
+        record = _record(source, None, ", ".join(job.recipe.mask.segmenters), found.detail)
         return JudgedSource(file_name=source.file_name, superclass=source.superclass, record=record)
     choice = found.choice
     record = _record(source, store_mask(job.out, choice.mask), choice.segmenter, choice.reason).model_copy(
@@ -181,8 +187,10 @@ def _identified(job: MaskJob, model: Model) -> MaskJob:
     if model.fingerprint is None:
         log.warning("%s: has no fingerprint, so nothing that it judges is kept", model.name)
         return job
-    files = list_mask_files(job.params.segmenters)
-    parts = [RULE_VERSION, model.fingerprint, job.params.model_dump(mode="json"), files]
+    files = list_mask_files(job.recipe.mask.segmenters)
+    recipe = job.recipe
+    drawn = [recipe.params_sha256("shape"), recipe.params_sha256("texture"), list(recipe.grids)]
+    parts = [RULE_VERSION, model.fingerprint, recipe.mask.model_dump(mode="json"), drawn, files]
     return replace(job, identity=canonical_sha256(parts))
 
 

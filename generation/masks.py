@@ -30,6 +30,8 @@ MIN_COMPONENT_SHARE = 0.02
 MAX_HOLE_SHARE = 0.0005
 SMOOTH_SHARE = 0.0015
 MAX_UNCERTAINTY = 1.0
+# A cue shows an object where a network that finds objects is as sure of one.
+MIN_OBJECT_CONFIDENCE, MIN_OBJECT_SHARE, MAX_OBJECT_SHARE = 0.9, 0.03, 0.80
 # Intersection over union. Of u2netp's masks and GrabCut's on 51 photographs of the 20 classes ten lie below,
 # where one of them shows something else, and none between .52 and .64.
 MIN_AGREEMENT = 0.5
@@ -134,6 +136,12 @@ def score_mask(mask: Mask, probability: Probability | None = None) -> dict[str, 
         scores["uncertainty"] = float(unsure / max(1, int((probability > 0.5).sum())))
         scores["max_probability"] = float(probability.max())
     return scores
+
+
+def finds_object(probability: Probability) -> bool:
+    """Return whether a map, (H, W) in [0, 1], is sure of an object: a peak above .9, and 3 % to 80 % above .5."""
+    area = float((probability > 0.5).mean())
+    return bool(probability.max() > MIN_OBJECT_CONFIDENCE) and MIN_OBJECT_SHARE < area < MAX_OBJECT_SHARE
 
 
 def propose_from(probability: Probability, segmenter: str) -> list[MaskCandidate]:

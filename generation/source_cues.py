@@ -32,11 +32,12 @@ from generation.outcome import Unavailable
 from generation.photograph import DecodeLimits, Photograph, decode_photograph
 from generation.recipe import Limit, MaskParams, Recipe
 from generation.segmenters import segmenter_for
-from generation.shape import render_shape
-from generation.texture import render_texture
+from generation.shape import ShapeCue, render_shape
+from generation.texture import TextureCue, render_texture
 
 log = logging.getLogger(__name__)
 
+Image = npt.NDArray[np.uint8]
 Mask = npt.NDArray[np.bool_]
 
 SOURCE_MISSING, SOURCE_CHANGED = "source_missing", "source_changed"
@@ -116,6 +117,13 @@ class _Attempt:
     def cue_id(self) -> str:
         """The identity of the cue: 128 bits, which differ between superclasses that share a photograph."""
         return canonical_sha256([self.digest.hex(), self.source.superclass])[:32]
+
+    def render(self, image: Image, mask: Mask) -> ShapeCue | TextureCue | Unavailable:
+        """Return the cue of a photograph, (H, W, 3) uint8."""
+        recipe = self.recipe
+        if self.grid is None:
+            return render_shape(image, mask, recipe.side_px, recipe.shape)
+        return render_texture(image, mask, recipe.side_px, self.grid, self.seed, recipe.texture)
 
     def row(self, **outcome: object) -> CueRecord:
         """Return the row of the cue."""
@@ -279,37 +287,46 @@ def read_pick(context: RunContext, photograph: Photograph, pick: MaskRecord) -> 
     return mask
 
 
+def preview_cues(recipe: Recipe, source: SourceRecord, image: Image, mask: Mask) -> list[Image | None]:
+    """Return the pictures of the cues that `render_source` makes under a mask, the first variant of every grid.
+
+    None stands for one that can't be had.
+    """
+    row = MaskRecord(
+        source_id=source.source_id,
+        cue_kind=source.cue_kind,
+        mask_sha256=mask_sha256(mask),
+        file_name=None,
+        segmenter="",
+    )
+    cues = (a.render(image, mask) for a in _attempts(recipe, source, row) if not a.variant)
+    return [None if isinstance(cue, Unavailable) else cue.image for cue in cues]
+
+
 def _render_cue(context: RunContext, attempt: _Attempt, photograph: Photograph, mask: Mask) -> CueRecord:
     recipe, source = attempt.recipe, attempt.source
-    side_px = recipe.side_px
-    folder = f"{source.cue_kind}/{source.superclass}"
-    if attempt.grid is None:
-        shape = render_shape(photograph.image, mask, side_px, recipe.shape)
-        if isinstance(shape, Unavailable):
-            return attempt.row(status=shape.status, status_detail=shape.detail)
-        image, quality, origin_name = shape.image, shape.quality, None
-    else:
-        texture = render_texture(photograph.image, mask, side_px, attempt.grid, attempt.seed, recipe.texture)
-        if isinstance(texture, Unavailable):
-            return attempt.row(status=texture.status, status_detail=texture.detail)
-        image, quality = texture.image, texture.quality
+    cue = attempt.render(photograph.image, mask)
+    if isinstance(cue, Unavailable):
+        return attempt.row(status=cue.status, status_detail=cue.detail)
+    folder, origin_name = f"{source.cue_kind}/{source.superclass}", None
+    if isinstance(cue, TextureCue):
         origin_name = f"origins/{folder}/{attempt.cue_id}.npz"
-        origin = encode_arrays(**texture.origin.arrays())
+        origin = encode_arrays(**cue.origin.arrays())
         storage.write_bytes(storage.join(context.out, origin_name), origin)
     name = f"cues/{folder}/{attempt.cue_id}.png"
-    data = encode_png(image)
+    data = encode_png(cue.image)
     storage.write_bytes(storage.join(context.out, name), data)
-    outside = flag_outside(quality, recipe.limits.of(source.cue_kind, attempt.grid))
+    outside = flag_outside(cue.quality, recipe.limits.of(source.cue_kind, attempt.grid))
     doubts = attempt.mask.flags if attempt.mask else ()
     return attempt.row(
         status=OK,
         file_name=name,
         origin_file_name=origin_name,
         sha256=hashlib.sha256(data).hexdigest(),
-        pixel_sha256=pixel_sha256(image),
-        width=side_px,
-        height=side_px,
-        quality=_rounded(quality),
+        pixel_sha256=pixel_sha256(cue.image),
+        width=recipe.side_px,
+        height=recipe.side_px,
+        quality=_rounded(cue.quality),
         flags=tuple(sorted({*outside, *doubts})),
     )
 

@@ -15,15 +15,13 @@ from curation.audit_pictures import as_light, shape_numbers, texture_numbers
 from data_manifests.records import CueKind
 from data_manifests.storage import exists, join, read_bytes, write_bytes
 from evaluation.run_model import logits_folder
-from generation.masks import Probability
+from generation.masks import Probability, finds_object
 from generation.models import model_named
 from generation.segmenters.rembg import RembgSegmenter
 
 Image = npt.NDArray[np.uint8]
 
 MODEL = "u2netp"
-# An object is found where the network is sure of one (reference: the saliency check of published cues).
-_MIN_CONFIDENCE, _MIN_AREA_SHARE, _MAX_AREA_SHARE = 0.9, 0.03, 0.80
 
 # the name of a low-pass: how wide the details are that it takes away, in px of a cue with a side and a grid
 WIDTHS = ("cell", "eighth")
@@ -55,8 +53,11 @@ def object_numbers(probability: Probability) -> dict[str, float]:
     it is above .9 with an area of 3 % to 80 %, else 0.
     """
     confidence, area = float(probability.max()), float((probability > 0.5).mean())
-    found = confidence > _MIN_CONFIDENCE and _MIN_AREA_SHARE < area < _MAX_AREA_SHARE
-    return {"has_object": float(found), "object_confidence": confidence, "object_area_share": area}
+    return {
+        "has_object": float(finds_object(probability)),
+        "object_confidence": confidence,
+        "object_area_share": area,
+    }
 
 
 class Saliency(Protocol):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,13 +10,16 @@ import pytest
 
 from curation.class_aware_candidates import find_candidates
 from curation.class_aware_choice import NOT_SEEN, ClassChoice, Judged, choose_judged
+from curation.class_aware_cues import CueViewer
 from curation.class_aware_masks import (
     ClassJudge,
     choose_class_mask,
     find_class,
     judge_candidates,
+    of_one_material,
     without_strangers,
 )
+from curation.class_aware_materials import material_masks
 from curation.class_aware_pictures import GREY, SIDE_PX, cut_out, overlap, shown, widened, windows, without
 from curation.class_aware_size import shrunk
 from data_manifests.records import CueKind
@@ -53,9 +57,14 @@ def photograph(image: Image) -> Photograph:
     return Photograph("revolver/0.png", image, None, pixel_sha256(image))
 
 
+def draw(image: Image, mask: Mask) -> list[Image | None]:
+    """Return a cue that shows what is under the mask, and none for a second grid."""
+    return [cut_out(image, mask), None]
+
+
 def chosen(image: Image, kind: CueKind = "shape", *names: str) -> ClassChoice:
     segmenters = [segmenter_for(name) for name in names or ("backdrop",)]
-    found = choose_class_mask(judge(), segmenters, photograph(image), kind)
+    found = choose_class_mask(judge(), segmenters, photograph(image), kind, draw)
     assert isinstance(found, ClassChoice)
     return found
 
@@ -212,7 +221,7 @@ def test_a_photograph_that_does_not_show_the_class_keeps_the_plain_choice_and_is
 
 def test_no_plain_choice_and_no_class_is_no_mask() -> None:
     noise = np.random.Generator(np.random.PCG64(0)).integers(0, 100, (120, 120, 3)).astype(np.uint8)
-    found = choose_class_mask(judge(), [segmenter_for("backdrop")], photograph(noise), "shape")
+    found = choose_class_mask(judge(), [segmenter_for("backdrop")], photograph(noise), "shape", draw)
     assert isinstance(found, Unavailable)
     assert found.status == "no_foreground"
 
@@ -248,8 +257,8 @@ def plain_of(*found: Judged) -> MaskChoice | Unavailable:
     return choose_mask([each.candidate for each in found], "shape")
 
 
-def taken(found: list[Judged], n_plain: int = 1) -> str:
-    choice = choose_judged(found, plain_of(*found[:n_plain]), "shape")
+def taken(found: list[Judged], n_plain: int = 1, in_cues: Callable[[Mask], float] = lambda _: 0.5) -> str:
+    choice = choose_judged(found, plain_of(*found[:n_plain]), "shape", in_cues)
     assert isinstance(choice, ClassChoice)
     return choice.choice.segmenter
 
@@ -267,6 +276,129 @@ def test_of_the_masks_of_one_object_the_one_that_agrees_with_the_others_is_taken
     one, other = judged(square(10, 62), "one", 0.6), judged(square(10, 60), "other", 0.6)
     half = judged(square(10, 40), "half", 0.5)
     assert taken([with_shadow, one, other, half]) in ("one", "other")
+
+
+def test_of_the_masks_of_one_object_the_one_whose_cue_shows_the_class_is_taken() -> None:
+    found = [judged(square(10, 62), "one", 0.6), judged(square(10, 60), "other", 0.6)]
+    assert taken(found, in_cues=lambda mask: 0.9 if mask[50, 61] else 0.3) == "one"
+    assert taken(found, in_cues=lambda mask: 0.3 if mask[50, 61] else 0.9) == "other"
+
+
+def test_the_cue_of_another_object_is_not_asked_for() -> None:
+    found = [judged(square(10, 50), "object", 0.9), judged(square(60, 90), "elsewhere", 0.8)]
+    assert taken(found, in_cues=lambda mask: 0.9 if mask[50, 70] else 0.0) == "object"
+
+
+def test_the_scores_say_what_was_seen_in_the_cues_of_which_masks() -> None:
+    found = [judged(square(10, 50), "object", 0.9), judged(square(60, 90), "elsewhere", 0.8)]
+    choice = choose_judged(found, plain_of(found[0]), "shape", lambda _: 0.25)
+    assert isinstance(choice, ClassChoice)
+    assert [row.get("cue_probability") for row in choice.choice.scores] == [0.25, None]
+
+
+# --- cues ---
+
+
+class Sees:
+    """A network that is as sure of an object as the first pixel of the picture is light."""
+
+    def probability(self, image: Image) -> npt.NDArray[np.float32]:
+        map_ = np.zeros(image.shape[:2], np.float32)
+        map_[: len(map_) // 2] = image[0, 0, 0] / 255
+        return map_
+
+
+def viewer(*cues: Image | None, finder: Sees | None = None) -> CueViewer:
+    return CueViewer(judge(), scene(), lambda _image, _mask: cues, finder)
+
+
+def test_a_cue_that_can_not_be_had_counts_as_one_without_the_class() -> None:
+    red = np.full((64, 64, 3), (200, 30, 30), np.uint8)
+    view = viewer(red, None)
+    mask = is_red(scene())
+    alone = view.class_probability([red])
+    assert alone == pytest.approx(float(judge().probabilities([red])[0]), abs=1e-6)
+    assert view.class_probability(view.cues(mask)) == pytest.approx(alone / 2)
+    assert view.class_probability([None, None]) == 0
+
+
+def test_an_object_is_found_in_cues_where_the_network_is_sure_of_one() -> None:
+    light, dark = np.full((64, 64, 3), 255, np.uint8), np.zeros((64, 64, 3), np.uint8)
+    assert viewer(finder=Sees()).show_object([None, dark, light])
+    assert not viewer(finder=Sees()).show_object([dark, None])
+    assert not viewer(finder=None).show_object([light])
+
+
+# --- materials ---
+
+
+def two_materials() -> tuple[Image, Mask]:
+    """Return an object that is green and, on its right, red, on grey, and its mask."""
+    image = np.full((HEIGHT, WIDTH, 3), 190, np.uint8)
+    image[40:200, 30:200], image[40:200, 200:270] = (30, 120, 30), (200, 30, 30)
+    return image, (image != 190).any(2)
+
+
+def test_the_materials_of_a_mask_are_what_differs_in_colour() -> None:
+    image, mask = two_materials()
+    found = {each.segmenter: each.mask for each in material_masks(image, mask, "m")}
+    halves = [found["m/material1of2"], found["m/material2of2"]]
+    assert max(iou(half, is_red(image)) for half in halves) > 0.9
+    assert max(iou(half, mask & ~is_red(image)) for half in halves) > 0.8
+    assert {"m/material3of3", "m/not3of3"} <= set(found)
+    for part in found.values():
+        assert not (part & ~mask).any()
+
+
+def test_materials_are_the_same_every_time_and_none_come_of_a_few_pixels() -> None:
+    image, mask = two_materials()
+    one, other = ([each.mask for each in material_masks(image, mask, "m")] for _ in range(2))
+    assert all((a == b).all() for a, b in zip(one, other, strict=True))
+    small = np.zeros_like(mask)
+    small[100:120, 100:120] = True
+    assert list(material_masks(image, small, "m")) == []
+
+
+def of_material(image: Image, mask: Mask, finder: Sees | None = None) -> ClassChoice:
+    found = ClassChoice(MaskChoice(mask, "drawn", "because", ()), 0.5, None)
+    return of_one_material(
+        CueViewer(judge(), image, draw, finder), judge(), found, find_class(judge(), image)
+    )
+
+
+def test_a_texture_is_taken_from_the_material_that_shows_the_class() -> None:
+    image, mask = two_materials()
+    found = of_material(image, mask)
+    assert iou(found.choice.mask, is_red(image)) > 0.9
+    assert found.choice.segmenter.startswith("drawn/")
+    assert found.choice.reason.startswith("because; one material of it, its cues show the class with 0.")
+    assert float(found.choice.scores[-1]["cue_probability"]) > 0
+
+
+def test_the_whole_stays_where_no_material_shows_the_class_better() -> None:
+    image = np.full((HEIGHT, WIDTH, 3), 190, np.uint8)
+    image[40:200, 30:270] = (200, 30, 30)
+    image[40:200:20, 30:270] = (150, 30, 30)
+    found = of_material(image, (image != 190).any(2))
+    assert found.choice.segmenter == "drawn"
+
+
+def test_the_whole_stays_where_the_class_is_not_seen_at_all() -> None:
+    image, mask = two_materials()
+    image[is_red(image)] = (30, 30, 160)
+    assert of_material(image, mask).choice.segmenter == "drawn"
+
+
+def test_a_material_whose_cues_show_an_object_is_not_taken() -> None:
+    image, mask = two_materials()
+
+    class SeesRedAlone(Sees):
+        def probability(self, image: Image) -> npt.NDArray[np.float32]:
+            map_ = np.zeros(image.shape[:2], np.float32)
+            map_[:99] = is_red(image).any() and (image[..., 1] == 120).mean() < 0.1
+            return map_
+
+    assert (of_material(image, mask, SeesRedAlone()).choice.mask == mask).all()
 
 
 # --- parts that do not show the class ---

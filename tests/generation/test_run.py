@@ -23,11 +23,12 @@ from generation.executors import Executor, executor_for
 from generation.hashing import pixel_sha256
 from generation.ingest import ingest
 from generation.masks import encode_mask, mask_sha256
+from generation.outcome import Unavailable
 from generation.recipe import MaskParams, Recipe
 from generation.run import RunResult, generate
 from generation.run_shards import plan_shards
 from generation.shape import render_shape
-from generation.source_cues import RunContext
+from generation.source_cues import RunContext, preview_cues, read_photograph
 from generation.texture_origin import OriginMap
 from tests.generation.photographs import write_photographs
 
@@ -90,6 +91,21 @@ def test_every_attempted_cue_is_a_row_with_its_files(first_run: Path) -> None:
         assert cue.quality
     masks = read_records(str(first_run / "masks.jsonl"), MaskRecord)
     assert {mask.mask_sha256 for mask in masks} == {cue.mask_sha256 for cue in cues}
+
+
+def test_a_preview_has_the_pixels_of_the_cues(photos: Path, first_run: Path) -> None:
+    cues = read_records(str(first_run / "cues.jsonl"), CueRecord)
+    for source in sources_of(photos, first_run):
+        own = [cue for cue in cues if cue.parent_source_ids == (source.source_id,)]
+        image = read_photograph(RunContext(str(first_run)), source)
+        assert not isinstance(image, Unavailable)
+        mask = np.asarray(PillowImage.open(first_run / str(own[0].mask_file_name))) > 0
+        seen = preview_cues(RECIPE.model_copy(update={"n_variants": 2}), source, image.image, mask)
+        assert [picture is not None and pixel_sha256(picture) for picture in seen] == [
+            cue.pixel_sha256 for cue in own
+        ]
+        nothing = preview_cues(RECIPE, source, image.image, np.zeros_like(mask))
+        assert nothing == [None] * len(own)
 
 
 def test_a_stored_origin_map_proves_where_a_texture_came_from(first_run: Path) -> None:
