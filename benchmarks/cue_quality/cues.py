@@ -9,13 +9,17 @@ from typing import Literal
 from data_manifests.records import OK, CueKind
 from evaluation.cue_pictures import CuePicture
 
-Way = Literal["photograph", "ours", "scene Canny", "crop Canny", "object Canny", "shuffled", "published"]
+Way = Literal[
+    "photograph", "interior", "ours", "scene Canny", "crop Canny", "object Canny", "shuffled", "published"
+]
 Half = Literal["tune", "report"]
 
 WAYS: dict[CueKind, tuple[Way, ...]] = {
     "shape": ("photograph", "ours", "scene Canny", "crop Canny", "object Canny", "published"),
-    "texture": ("photograph", "ours", "shuffled", "published"),
+    "texture": ("photograph", "interior", "ours", "shuffled", "published"),
 }
+# Pieces of photographs: what a cue may hope for, but no cues.
+PHOTOGRAPHS: tuple[Way, ...] = ("photograph", "interior")
 
 
 @dataclass(frozen=True)

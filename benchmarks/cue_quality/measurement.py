@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from benchmarks.cue_quality.cues import Answer, Cue
+from benchmarks.cue_quality.cues import PHOTOGRAPHS, Answer, Cue
 from benchmarks.cue_quality.judge import Judge, judge_cues
 from benchmarks.cue_quality.leaks import (
     WIDTHS,
@@ -64,7 +64,9 @@ def measure_cues(cues: Sequence[Cue], out: str, show: Show) -> list[Cue]:
         )
     measured = []
     for n_done, cue in enumerate(cues, 1):
-        measured.append(_measured(cue, finder, out) if cue.status == OK and cue.way != "photograph" else cue)
+        measured.append(
+            _measured(cue, finder, out) if cue.status == OK and cue.way not in PHOTOGRAPHS else cue
+        )
         show(n_done, len(cues))
     return measured
 

@@ -63,6 +63,18 @@ def fit_box(image: Image, mask: Mask, side_px: int) -> Image:
     return resize(square, side_px, side_px)
 
 
+def largest_square(image: Image, mask: Mask) -> Image:
+    """Return the largest square of a photograph that lies within a mask: its texture, untouched and without an outline.
+
+    How well it is recognised says what a texture cue of this object may hope for.
+    """
+    inside = np.pad(mask, 1).astype(np.uint8)
+    reach = cv2.distanceTransform(inside, cv2.DIST_C, 3)[1:-1, 1:-1]
+    y, x = np.unravel_index(int(reach.argmax()), reach.shape)
+    near = max(0, round(float(reach[y, x])) - 1)
+    return np.ascontiguousarray(image[y - near : y + near + 1, x - near : x + near + 1])
+
+
 def line_numbers(image: Image, mask: Mask, place: Place) -> dict[str, float]:
     """Return the quality numbers of a drawing of lines, with the mask of its photograph put `place` where it lies."""
     at_frame = mask.copy()
@@ -84,6 +96,10 @@ def peers_of(photo: Photo, side_px: int, folder: str) -> Iterator[Cue]:
     if photo.source.cue_kind == "shape":
         yield from _shapes(photo, image, mask, side_px, folder)
         return
+    if mask is None:
+        yield _missing(photo, "interior", None, NO_MASK)
+    else:
+        yield _stored(photo, "interior", resize(largest_square(image, mask), side_px, side_px), folder)
     for row in photo.cues:
         if row.grid is None or mask is None:
             yield _missing(photo, "shuffled", row.grid, NO_MASK)

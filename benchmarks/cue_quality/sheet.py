@@ -13,6 +13,7 @@ from PIL import ImageDraw, ImageFont
 
 from benchmarks.cue_quality.cues import WAYS, Cue, Way
 from benchmarks.cue_quality.photographs import Photo
+from benchmarks.cue_quality.table import worst_photographs
 from data_manifests.records import OK, CueKind
 from data_manifests.storage import join, read_bytes, write_bytes
 
@@ -25,17 +26,24 @@ _OUTLINE = (255, 0, 255)
 
 
 def write_sheets(photos: Sequence[Photo], cues: Sequence[Cue], folder: str) -> list[str]:
-    """Write the sheets of both kinds, class by class, a few photographs on each; return their places."""
+    """Write the sheets of both kinds, class by class with a few photographs on each, and of the worst; return where."""
     written = []
     for kind in WAYS:
-        own = sorted((p for p in photos if p.source.cue_kind == kind), key=lambda p: p.name)
-        rows = [
-            _row(photo, [c for c in cues if c.photograph == photo.name and c.kind == kind]) for photo in own
-        ]
-        for start in range(0, len(rows), N_ROWS):
-            url = join(folder, f"sheet-{kind}-{start // N_ROWS + 1:02d}.png")
-            write_bytes(url, _encoded(_stacked(rows[start : start + N_ROWS])))
-            written.append(url)
+        rows = {
+            photo.name: _row(photo, [c for c in cues if c.photograph == photo.name and c.kind == kind])
+            for photo in sorted(photos, key=lambda p: p.name)
+            if photo.source.cue_kind == kind
+        }
+        names = list(rows)
+        sheets = {
+            f"{start // N_ROWS + 1:02d}": names[start : start + N_ROWS]
+            for start in range(0, len(names), N_ROWS)
+        }
+        for sheet, shown in {**sheets, "worst": list(worst_photographs(cues, kind))}.items():
+            if shown:
+                url = join(folder, f"sheet-{kind}-{sheet}.png")
+                write_bytes(url, _encoded(_stacked([rows[name] for name in shown])))
+                written.append(url)
     return written
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from benchmarks.cue_quality.cues import WAYS, Cue, Way
+from benchmarks.cue_quality.cues import PHOTOGRAPHS, WAYS, Answer, Cue, Way
 from benchmarks.cue_quality.figures import Figure, recognised, recognised_at_all_grids, spread
 from benchmarks.cue_quality.leaks import WIDTHS
 from data_manifests.records import OK, CueKind
@@ -104,8 +104,7 @@ def numbers(cues: Sequence[Cue], recipe: Recipe) -> Iterator[str]:
     yield from ("", *NUMBERS_LEGEND)
     for kind in WAYS:
         for grid in grids_of(cues, kind):
-            ways = by_way(cues, kind, grid)
-            ways.pop("photograph")
+            ways = {way: own for way, own in by_way(cues, kind, grid).items() if way not in PHOTOGRAPHS}
             names = sorted({name for own in ways.values() for cue in own for name in cue.numbers})
             limits = recipe.limits.of(kind, grid)
             if not names:
@@ -161,17 +160,28 @@ def _blurred_cell(seen: Sequence[tuple[str, bool]]) -> str:
 
 
 def worst(cues: Sequence[Cue]) -> Iterator[str]:
-    """Yield the cues of the project that are recognised least, of each kind, and what was seen instead."""
+    """Yield the photographs whose cues are recognised least, of each kind, and what was seen in these instead."""
     for kind in WAYS:
-        own = [(cue, cue.answer) for cue in cues if cue.way == "ours" and cue.kind == kind and cue.answer]
-        wrong = [(cue, answer) for cue, answer in own if not answer.is_right]
-        if not wrong:
+        found = worst_photographs(cues, kind)
+        if not found:
             continue
         yield ""
-        yield f"{kind}: the {min(N_WORST, len(wrong))} worst of {len(wrong)} that are not recognised"
-        for cue, answer in sorted(wrong, key=lambda pair: (-pair[1].rank, pair[1].probability))[:N_WORST]:
-            grid = f" {cue.grid}x{cue.grid}" if cue.grid else ""
-            yield (
-                f"  {cue.photograph}{grid}: rank {answer.rank}, probability {answer.probability:.3f}, "
-                f"seen as {answer.seen}"
-            )
+        yield f"{kind}: the {len(found)} photographs whose cues are recognised least"
+        for name, wrong in found.items():
+            seen = [
+                f"{cue.grid}x{cue.grid} {answer.seen} (rank {answer.rank})"
+                if cue.grid
+                else f"{answer.seen} (rank {answer.rank})"
+                for cue, answer in wrong
+            ]
+            yield f"  {name}: {', '.join(seen)}"
+
+
+def worst_photographs(cues: Sequence[Cue], kind: CueKind) -> dict[str, list[tuple[Cue, Answer]]]:
+    """Return the photographs with the largest mean logarithm of rank, the worst first, and their missed cues."""
+    found: dict[str, list[tuple[Cue, Answer]]] = {}
+    for cue in cues:
+        if cue.way == "ours" and cue.kind == kind and cue.answer and not cue.is_right:
+            found.setdefault(cue.photograph, []).append((cue, cue.answer))
+    depth = {name: np.mean([np.log(answer.rank) for _, answer in wrong]) for name, wrong in found.items()}
+    return {name: found[name] for name in sorted(found, key=lambda name: (-depth[name], name))[:N_WORST]}

@@ -27,7 +27,7 @@ from benchmarks.cue_quality.leaks import (
     pixel_numbers,
     width_px,
 )
-from benchmarks.cue_quality.peers import draw_crop, draw_scene, fit_box, line_numbers
+from benchmarks.cue_quality.peers import draw_crop, draw_scene, fit_box, largest_square, line_numbers
 from benchmarks.cue_quality.photographs import read_right_masks, render_photos, split_halves
 from benchmarks.cue_quality.sheet import TILE_PX, shortened
 from data_manifests.errors import CuebenchError
@@ -216,6 +216,17 @@ def test_the_box_of_an_object_is_centred_on_black() -> None:
     assert not placed[25:].any()
 
 
+def test_the_largest_square_of_a_mask_lies_within_it() -> None:
+    rows, columns = np.mgrid[:90, :120]
+    mask = np.hypot(rows - 40, columns - 50) <= 30
+    image = np.where(mask[..., None], 200, 10).astype(np.uint8).repeat(3, 2)
+    square = largest_square(image, mask)
+    assert square.min() == 200
+    assert square.shape[0] == square.shape[1] == pytest.approx(2 * 30 / np.sqrt(2), abs=3)
+    everything = np.ones((50, 80), np.bool_)
+    assert largest_square(image[:50, :80], everything).shape[0] >= 49
+
+
 def test_numbers_told_by_pixels_bear_another_name_than_those_of_the_origin_map() -> None:
     image = np.random.default_rng(0).integers(0, 256, (32, 32, 3)).astype(np.uint8)
     numbers = pixel_numbers("texture", 4, image)
@@ -287,7 +298,9 @@ def test_the_benchmark_prints_its_tables_and_writes_sheets_and_numbers(
     )
     assert done.exit_code == 0
     assert "8x8 MACRO" in done.stdout
-    assert "soccer_ball/0.png: rank" in done.stdout
+    assert "shape: the 2 photographs whose cues are recognised least" in done.stdout
+    assert "soccer_ball/0.png: zebra (rank " in done.stdout
+    assert "texture: the" not in done.stdout
     cues = json.loads((out / "cues.json").read_text())["cues"]
     zebras = [one for one in cues if one["kind"] == "texture" and one["way"] == "ours"]
     assert [one["answer"]["rank"] for one in zebras] == [1, 1]
@@ -295,9 +308,12 @@ def test_the_benchmark_prints_its_tables_and_writes_sheets_and_numbers(
         one["half"] for one in zebras
     ]
     ways = {one["way"] for one in cues}
-    assert ways == {"photograph", "ours", "scene Canny", "crop Canny", "object Canny", "shuffled"}
+    assert ways == {"photograph", "interior", "ours", "scene Canny", "crop Canny", "object Canny", "shuffled"}
+    assert not any(one["numbers"] for one in cues if one["way"] in ("photograph", "interior"))
     with Image.open(out / "sheet-shape-01.png") as sheet:
         assert sheet.height > 2 * TILE_PX
+    assert (out / "sheet-shape-worst.png").exists()
+    assert not (out / "sheet-texture-worst.png").exists()
 
 
 def test_a_half_without_photographs_is_refused(tmp_path: Path) -> None:
