@@ -23,7 +23,7 @@ from curation.class_aware_choice import (
     Judged,
     choose_judged,
 )
-from curation.class_aware_cues import CueViewer, DrawCues
+from curation.class_aware_cues import CueViewer, DrawCues, n_drawn
 from curation.class_aware_materials import material_masks
 from curation.class_aware_pictures import Image, crop, cut_out, overlap, shown, sub_windows, windows, without
 from curation.class_aware_size import shrunk, shrunk_segmenter
@@ -52,9 +52,12 @@ MIN_CUT_OUT_SHARE = 0.25
 # Parts go where the odds of the class rise that much without them: what says nothing alone may be of the object.
 MIN_ODDS_RATIO = 1.2
 MAX_PARTS = 16
-# The whole of a mask stays if its cues show the class nearly as well as those of one of its materials. A material whose
-# cues show no object is taken down to this share of the best.
-WHOLE_BONUS, MIN_MATERIAL_SHARE = 1.1, 0.3
+# One material is taken where its cues show the class clearly better than those of the whole; or nearly as well, if the
+# rest, so much of the whole or more, does not show the class: then it is purer.
+MATERIAL_SHARE, PURE_SHARE = 0.9, 1.3
+MIN_REST_SHARE = 0.15
+# Of what shows the class this well, against the best, that is taken whose cues show no object.
+MIN_GOOD_SHARE = 0.3
 
 
 @dataclass(frozen=True)
@@ -150,21 +153,28 @@ def of_one_material(
 ) -> ClassChoice:
     """Return the choice, or the material in it whose cues show the class better and no object.
 
-    Grass, legs before a background, leaves or a shadow in a mask make a texture of two materials.
+    Grass, legs before a background, leaves or a shadow in a mask make a texture of two materials. A material has to
+    give as many cues as the whole. Where the class is seen in no cue, the largest whose cues show no object is taken.
     """
     whole = MaskCandidate(found.choice.mask, found.choice.segmenter)
-    masks = [whole]
+    masks, drawn = [whole], [cues.cues(whole.mask)]
     for material in material_masks(cues.image, whole.mask, whole.segmenter):
-        if material.mask.sum() >= MIN_TEXTURE_PX:
-            masks.append(material)
-    drawn = [cues.cues(each.mask) for each in masks]
+        if MIN_TEXTURE_PX <= material.mask.sum() < whole.mask.sum():
+            own = cues.cues(material.mask)
+            if n_drawn(own) >= n_drawn(drawn[0]):
+                masks.append(material)
+                drawn.append(own)
     seen = np.array([round(cues.class_probability(each), N_DIGITS) for each in drawn])
-    if seen.max() < MIN_EVIDENCE:
-        seen[:] = 0  # what is left is noise
-    ranks = seen * np.where(np.arange(len(masks)) == 0, WHOLE_BONUS, 1)
-    order = np.argsort(-ranks, kind="stable")
-    good = order[seen[order] >= MIN_MATERIAL_SHARE * seen.max()]
-    place = next((place for place in good if not cues.show_object(drawn[place])), order[0])
+    rests = [whole.mask & ~each.mask for each in masks[1:]]
+    is_strange = judge.probabilities([cut_out(cues.image, rest) for rest in rests]) < MIN_EVIDENCE
+    is_strange &= [rest.sum() >= MIN_REST_SHARE * whole.mask.sum() for rest in rests]
+    ranks = seen * np.append(1, np.where(is_strange, PURE_SHARE, MATERIAL_SHARE))
+    if seen.max() < MIN_EVIDENCE:  # what is left is noise
+        ranks = np.array([each.mask.mean() for each in masks])
+    good = [
+        place for place in np.argsort(-ranks, kind="stable") if ranks[place] >= MIN_GOOD_SHARE * ranks.max()
+    ]
+    place = next((place for place in good if not cues.show_object(drawn[place])), good[0])
     taken = masks[place]
     if taken is whole:
         return found

@@ -332,10 +332,11 @@ def test_an_object_is_found_in_cues_where_the_network_is_sure_of_one() -> None:
 # --- materials ---
 
 
-def two_materials() -> tuple[Image, Mask]:
+def two_materials(red_px: int = 70) -> tuple[Image, Mask]:
     """Return an object that is green and, on its right, red, on grey, and its mask."""
     image = np.full((HEIGHT, WIDTH, 3), 190, np.uint8)
-    image[40:200, 30:200], image[40:200, 200:270] = (30, 120, 30), (200, 30, 30)
+    image[40:200, 30:270] = (30, 120, 30)
+    image[40:200, 270 - red_px : 270] = (200, 30, 30)
     return image, (image != 190).any(2)
 
 
@@ -389,8 +390,28 @@ def test_the_whole_stays_where_the_class_is_not_seen_at_all() -> None:
     assert of_material(image, mask).choice.segmenter == "drawn"
 
 
-def test_a_material_whose_cues_show_an_object_is_not_taken() -> None:
+def test_of_two_that_show_the_class_alike_the_purer_is_taken() -> None:
+    image, mask = two_materials(140)
+    view = CueViewer(judge(), image, draw)
+    assert view.class_probability(view.cues(is_red(image))) == pytest.approx(
+        view.class_probability(view.cues(mask)), abs=0.01
+    )
+    assert iou(of_material(image, mask).choice.mask, is_red(image)) > 0.9
+
+
+def test_a_material_that_gives_fewer_cues_is_not_taken() -> None:
     image, mask = two_materials()
+
+    def draw_large(image: Image, mask: Mask) -> list[Image | None]:
+        return [cut_out(image, mask), cut_out(image, mask) if mask.sum() > 30000 else None]
+
+    found = ClassChoice(MaskChoice(mask, "drawn", "because", ()), 0.5, None)
+    view = CueViewer(judge(), image, draw_large)
+    assert of_one_material(view, judge(), found, find_class(judge(), image)).choice.mask.sum() > 30000
+
+
+def test_a_material_whose_cues_show_an_object_is_not_taken() -> None:
+    image, mask = two_materials(100)
 
     class SeesRedAlone(Sees):
         def probability(self, image: Image) -> npt.NDArray[np.float32]:
