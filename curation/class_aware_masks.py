@@ -167,7 +167,7 @@ def of_one_material(
     seen = np.array([round(cues.class_probability(each), N_DIGITS) for each in drawn])
     rests = [whole.mask & ~each.mask for each in masks[1:]]
     is_strange = judge.probabilities([cut_out(cues.image, rest) for rest in rests]) < MIN_EVIDENCE
-    is_strange &= [rest.sum() >= MIN_REST_SHARE * whole.mask.sum() for rest in rests]
+    is_strange &= np.array([rest.sum() >= MIN_REST_SHARE * whole.mask.sum() for rest in rests], bool)
     ranks = seen * np.append(1, np.where(is_strange, PURE_SHARE, MATERIAL_SHARE))
     if seen.max() < MIN_EVIDENCE:  # what is left is noise
         ranks = np.array([each.mask.mean() for each in masks])

@@ -399,6 +399,13 @@ def test_of_two_that_show_the_class_alike_the_purer_is_taken() -> None:
     assert iou(of_material(image, mask).choice.mask, is_red(image)) > 0.9
 
 
+def test_an_object_too_small_for_materials_stays() -> None:
+    image, mask = two_materials()
+    mask[:, 80:] = False
+    mask[100:] = False
+    assert (of_material(image, mask).choice.mask == mask).all()
+
+
 def test_a_material_that_gives_fewer_cues_is_not_taken() -> None:
     image, mask = two_materials()
 
