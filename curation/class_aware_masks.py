@@ -122,11 +122,10 @@ def choose_class_mask(
     found = choose_judged(judged, plain, cue_kind, lambda mask: cues.class_probability(cues.cues(mask)))
     if isinstance(found, Unavailable):
         return found
-    if NOT_SEEN not in found.choice.flags:
-        if cue_kind == "shape":
-            found = without_strangers(judge, photograph.image, found, sighting)
-        else:
-            found = of_one_material(cues, judge, found, sighting)
+    if cue_kind == "texture":
+        found = of_one_material(cues, judge, found, sighting)
+    elif NOT_SEEN not in found.choice.flags:
+        found = without_strangers(judge, photograph.image, found, sighting)
     return found.resized(height, width)
 
 
