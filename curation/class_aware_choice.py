@@ -35,8 +35,9 @@ PART_SHARE = 0.9
 SAME_OBJECT_IOU = 0.75
 # Masks of the anchor's object, whose cues are looked at: such an overlap and share of evidence.
 PEER_IOU, PEER_SHARE = 0.5, 0.25
-# Added to the probability of the class in a cue: where it is seen in none, how masks agree decides.
-CUE_FLOOR = 0.02
+# How much the probability of the class in a cue counts: as the power of it with a floor. With a power of 1 the telling
+# part of an object (a lens) wins over all of it; where the class is seen in no cue, how masks agree decides.
+CUE_POWER, CUE_FLOOR = 0.3, 0.02
 # What the plain choice's agreement is multiplied by.
 OWN_BONUS = 1.05
 # What is narrower is a jag or a string, as a share of the longer side.
@@ -189,8 +190,8 @@ def _agreed(peers: Sequence[Judged], own: Judged | None) -> Judged:
 
     Each segmenter has one vote, its mask with the most evidence, and that evidence is the vote's weight; the plain
     choice counts half of the best at least. The mean overlap of a mask with the votes counts up to twice, the more
-    regular its contour is, and is multiplied by the probability of the class in its cue. Where the plain choice is
-    nearly as good as the best, it stays.
+    regular its contour is, and is multiplied by a power of the probability of the class in its cue. Where the plain
+    choice is nearly as good as the best, it stays.
     """
     is_own = [own is not None and each.candidate is own.candidate for each in peers]
     votes = _votes(peers, is_own)
@@ -201,7 +202,7 @@ def _agreed(peers: Sequence[Judged], own: Judged | None) -> Judged:
             sum(weight * mask_iou(mask, thumbnail(vote.candidate.mask)) for vote, weight in votes)
             / all_weights
             * (1 + regularity(mask))
-            * (CUE_FLOOR + (each.cue_probability or 0.0))
+            * (CUE_FLOOR + (each.cue_probability or 0.0)) ** CUE_POWER
             for each, mask in zip(peers, masks, strict=True)
         ]
     )

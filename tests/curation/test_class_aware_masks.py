@@ -284,6 +284,12 @@ def test_of_the_masks_of_one_object_the_one_whose_cue_shows_the_class_is_taken()
     assert taken(found, in_cues=lambda mask: 0.3 if mask[50, 61] else 0.9) == "other"
 
 
+def test_a_telling_part_does_not_win_by_its_cue_alone() -> None:
+    found = [judged(square(10, 90), "whole", 0.9), judged(square(12, 90), "other", 0.8)]
+    found.append(judged(square(45, 90), "lens", 0.9))
+    assert taken(found, in_cues=lambda mask: 0.6 if mask[50, 20] else 0.9) == "whole"
+
+
 def test_the_cue_of_another_object_is_not_asked_for() -> None:
     found = [judged(square(10, 50), "object", 0.9), judged(square(60, 90), "elsewhere", 0.8)]
     assert taken(found, in_cues=lambda mask: 0.9 if mask[50, 70] else 0.0) == "object"
