@@ -152,17 +152,17 @@ def of_one_material(
 ) -> ClassChoice:
     """Return the choice, or the material in it whose cues show the class better and no object.
 
-    Grass, legs before a background, leaves or a shadow in a mask make a texture of two materials. A material has to
-    give as many cues as the whole. Where the class is seen in no cue, the largest whose cues show no object is taken.
+    Grass, legs before a background, leaves or a shadow in a mask make a texture of two materials. One that gives fewer
+    cues than the whole is taken only where all others show an object. Where the class is seen in no cue, the largest
+    counts as the best.
     """
     whole = MaskCandidate(found.choice.mask, found.choice.segmenter)
-    masks, drawn = [whole], [cues.cues(whole.mask)]
+    masks = [whole]
     for material in material_masks(cues.image, whole.mask, whole.segmenter):
         if MIN_TEXTURE_PX <= material.mask.sum() < whole.mask.sum():
-            own = cues.cues(material.mask)
-            if n_drawn(own) >= n_drawn(drawn[0]):
-                masks.append(material)
-                drawn.append(own)
+            masks.append(material)
+    drawn = [cues.cues(each.mask) for each in masks]
+    n_lacking = n_drawn(drawn[0]) - np.array([n_drawn(each) for each in drawn])
     seen = np.array([round(cues.class_probability(each), N_DIGITS) for each in drawn])
     rests = [whole.mask & ~each.mask for each in masks[1:]]
     is_strange = judge.probabilities([cut_out(cues.image, rest) for rest in rests]) < MIN_EVIDENCE
@@ -170,10 +170,10 @@ def of_one_material(
     ranks = seen * np.append(1, np.where(is_strange, PURE_SHARE, MATERIAL_SHARE))
     if seen.max() < MIN_EVIDENCE:  # what is left is noise
         ranks = np.array([each.mask.mean() for each in masks])
-    good = [
-        place for place in np.argsort(-ranks, kind="stable") if ranks[place] >= MIN_GOOD_SHARE * ranks.max()
-    ]
-    place = next((place for place in good if not cues.show_object(drawn[place])), good[0])
+    enough = MIN_GOOD_SHARE * ranks[n_lacking <= 0].max()
+    order = np.lexsort((-ranks, np.maximum(n_lacking, 0)))
+    good = [place for place in order if ranks[place] >= enough and n_drawn(drawn[place]) > 0]
+    place = next((place for place in good if not cues.show_object(drawn[place])), order[0])
     taken = masks[place]
     if taken is whole:
         return found

@@ -412,15 +412,23 @@ def test_an_object_too_small_for_materials_stays() -> None:
     assert (of_material(image, mask).choice.mask == mask).all()
 
 
-def test_a_material_that_gives_fewer_cues_is_not_taken() -> None:
-    image, mask = two_materials()
+def test_a_material_that_gives_fewer_cues_is_taken_only_if_all_others_show_an_object() -> None:
+    image, mask = two_materials(100)
 
     def draw_large(image: Image, mask: Mask) -> list[Image | None]:
         return [cut_out(image, mask), cut_out(image, mask) if mask.sum() > 30000 else None]
 
+    class SeesGreen(Sees):
+        def probability(self, image: Image) -> npt.NDArray[np.float32]:
+            map_ = np.zeros(image.shape[:2], np.float32)
+            map_[:99] = (image[..., 1] == 120).mean() > 0.1
+            return map_
+
     found = ClassChoice(MaskChoice(mask, "drawn", "because", ()), 0.5, None)
-    view = CueViewer(judge(), image, draw_large)
-    assert of_one_material(view, judge(), found, find_class(judge(), image)).choice.mask.sum() > 30000
+    sighting = find_class(judge(), image)
+    for finder, expected in ((None, mask), (SeesGreen(), is_red(image))):
+        view = CueViewer(judge(), image, draw_large, finder)
+        assert iou(of_one_material(view, judge(), found, sighting).choice.mask, expected) > 0.9
 
 
 def test_a_material_whose_cues_show_an_object_is_not_taken() -> None:
