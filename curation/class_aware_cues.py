@@ -15,11 +15,6 @@ Cues = Sequence[Image | None]
 DrawCues = Callable[[Image, Mask], Cues]
 
 
-def n_drawn(cues: Cues) -> int:
-    """Return how many of the cues can be had."""
-    return sum(cue is not None for cue in cues)
-
-
 class ClassViewer(Protocol):
     """Sees a class in pictures."""
 

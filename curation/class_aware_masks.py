@@ -17,16 +17,15 @@ from scipy.special import softmax
 from curation.class_aware_candidates import find_candidates
 from curation.class_aware_choice import (
     MIN_EVIDENCE,
-    N_DIGITS,
     NOT_SEEN,
     ClassChoice,
     Judged,
     choose_judged,
 )
-from curation.class_aware_cues import CueViewer, DrawCues, n_drawn
-from curation.class_aware_materials import material_masks
+from curation.class_aware_cues import CueViewer, DrawCues
 from curation.class_aware_pictures import Image, crop, cut_out, overlap, shown, sub_windows, windows, without
 from curation.class_aware_size import shrunk, shrunk_segmenter
+from curation.class_aware_texture import MIN_TEXTURE_PX, choose_material
 from data_manifests.records import CueKind
 from evaluation.models import Model
 from generation.masks import FULL_FRAME, MaskCandidate, Segmenter, choose_mask, mask_parts, score_mask
@@ -40,8 +39,6 @@ Floats = npt.NDArray[np.float64]
 # Goes into the hash by which judged photographs are kept: raise it when anything below changes what is chosen.
 RULE_VERSION = 3
 
-# A texture is cut from squares of this side at least (README: photograph size).
-MIN_TEXTURE_PX = 80**2
 N_BOXES = 3
 N_LEVELS = 2
 # A box is a window where the class is at least this likely, against the likeliest one, and that shares at most that
@@ -52,12 +49,6 @@ MIN_CUT_OUT_SHARE = 0.25
 # Parts go where the odds of the class rise that much without them: what says nothing alone may be of the object.
 MIN_ODDS_RATIO = 1.2
 MAX_PARTS = 16
-# One material is taken where its cues show the class clearly better than those of the whole; or nearly as well, if the
-# rest, so much of the whole or more, does not show the class: then it is purer.
-MATERIAL_SHARE, PURE_SHARE = 0.9, 1.3
-MIN_REST_SHARE = 0.15
-# Of what shows the class this well, against the best, that is taken whose cues show no object.
-MIN_GOOD_SHARE = 0.3
 
 
 @dataclass(frozen=True)
@@ -150,37 +141,14 @@ def without_strangers(judge: ClassJudge, image: Image, found: ClassChoice, sight
 def of_one_material(
     cues: CueViewer, judge: ClassJudge, found: ClassChoice, sighting: Sighting
 ) -> ClassChoice:
-    """Return the choice, or the material in it whose cues show the class better and no object.
-
-    Grass, legs before a background, leaves or a shadow in a mask make a texture of two materials. One that gives fewer
-    cues than the whole is taken only where all others show an object. Where the class is seen in no cue, the largest
-    counts as the best.
-    """
-    whole = MaskCandidate(found.choice.mask, found.choice.segmenter)
-    masks = [whole]
-    for material in material_masks(cues.image, whole.mask, whole.segmenter):
-        if MIN_TEXTURE_PX <= material.mask.sum() < whole.mask.sum():
-            masks.append(material)
-    drawn = [cues.cues(each.mask) for each in masks]
-    n_lacking = n_drawn(drawn[0]) - np.array([n_drawn(each) for each in drawn])
-    seen = np.array([round(cues.class_probability(each), N_DIGITS) for each in drawn])
-    rests = [whole.mask & ~each.mask for each in masks[1:]]
-    is_strange = judge.probabilities([cut_out(cues.image, rest) for rest in rests]) < MIN_EVIDENCE
-    is_strange &= np.array([rest.sum() >= MIN_REST_SHARE * whole.mask.sum() for rest in rests], bool)
-    ranks = seen * np.append(1, np.where(is_strange, PURE_SHARE, MATERIAL_SHARE))
-    if seen.max() < MIN_EVIDENCE:  # what is left is noise
-        ranks = np.array([each.mask.mean() for each in masks])
-    enough = MIN_GOOD_SHARE * ranks[n_lacking <= 0].max()
-    order = np.lexsort((-ranks, np.maximum(n_lacking, 0)))
-    good = [place for place in order if ranks[place] >= enough and n_drawn(drawn[place]) > 0]
-    place = next((place for place in good if not cues.show_object(drawn[place])), order[0])
-    taken = masks[place]
+    """Return the choice, or the material in it whose cues show the class better and no object."""
+    taken, whole = choose_material(cues, MaskCandidate(found.choice.mask, found.choice.segmenter))
     if taken is whole:
         return found
-    (judged,) = judge_candidates(judge, cues.image, [taken], sighting, n_sure=1)
-    judged = replace(judged, cue_probability=float(seen[place]))
-    why = f"its cues show the class with {seen[place]:.2f}, those of the whole with {seen[0]:.2f}"
-    return found.replaced(judged, f"one material of it, {why}")
+    (judged,) = judge_candidates(judge, cues.image, [taken.candidate], sighting, n_sure=1)
+    seen = taken.class_probability
+    why = f"its cues show the class with {seen:.2f}, those of the whole with {whole.class_probability:.2f}"
+    return found.replaced(replace(judged, cue_probability=seen), f"one material of it, {why}")
 
 
 def find_class(judge: ClassJudge, image: Image) -> Sighting:
