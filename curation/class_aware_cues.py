@@ -12,7 +12,7 @@ from curation.class_aware_pictures import Image
 from generation.masks import Mask, Probability, finds_object
 
 Cues = Sequence[Image | None]
-DrawCues = Callable[[Image, Mask], Cues]
+DrawCues = Callable[[Mask], Cues]
 
 
 class ClassViewer(Protocol):
@@ -35,17 +35,14 @@ class ObjectFinder(Protocol):
 class CueViewer:
     """Draws the cues of one photograph's masks and looks at them.
 
-    `finder` is None where no network is there that finds objects: then no cue shows one.
+    `image` is the photograph at the size of the masks, from which cut-outs are taken. `finder` is None where no
+    network is there that finds objects: then no cue shows one.
     """
 
     viewer: ClassViewer
     image: Image
     draw: DrawCues
     finder: ObjectFinder | None = None
-
-    def cues(self, mask: Mask) -> Cues:
-        """Return the cues that a mask gives; None for each that can't be had."""
-        return self.draw(self.image, mask)
 
     def class_probability(self, cues: Cues) -> float:
         """Return the mean probability of the class in cues and their mirror images; 0 of those that can't be had."""

@@ -6,7 +6,7 @@ photograph is of. The classifier proposes here, as a segmenter does: it is no pa
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,13 +22,13 @@ from curation.class_aware_choice import (
     Judged,
     choose_judged,
 )
-from curation.class_aware_cues import CueViewer, DrawCues
+from curation.class_aware_cues import Cues, CueViewer
 from curation.class_aware_pictures import Image, crop, cut_out, overlap, shown, sub_windows, windows, without
-from curation.class_aware_size import shrunk, shrunk_segmenter
-from curation.class_aware_texture import MIN_TEXTURE_PX, choose_material
+from curation.class_aware_size import resized_mask, shrunk, shrunk_segmenter
+from curation.class_aware_texture import choose_material
 from data_manifests.records import CueKind
 from evaluation.models import Model
-from generation.masks import FULL_FRAME, MaskCandidate, Segmenter, choose_mask, mask_parts, score_mask
+from generation.masks import FULL_FRAME, Mask, MaskCandidate, Segmenter, choose_mask, mask_parts, score_mask
 from generation.outcome import Unavailable
 from generation.photograph import Photograph
 from generation.segmenters.grabcut import Box
@@ -39,6 +39,8 @@ Floats = npt.NDArray[np.float64]
 # Goes into the hash by which judged photographs are kept: raise it when anything below changes what is chosen.
 RULE_VERSION = 3
 
+# A texture is cut from squares of this side at least (README: photograph size).
+MIN_TEXTURE_PX = 80**2
 N_BOXES = 3
 N_LEVELS = 2
 # A box is a window where the class is at least this likely, against the likeliest one, and that shares at most that
@@ -89,32 +91,37 @@ def choose_class_mask(
     segmenters: Sequence[Segmenter],
     photograph: Photograph,
     cue_kind: CueKind,
-    draw: DrawCues,
+    draw: Callable[[Image, Mask], Cues],
 ) -> ClassChoice | Unavailable:
     """Return the candidate that shows the class, and what is chosen without a classifier (the plain choice).
 
-    `draw` draws the cues of a mask, by which masks of one object are told apart.
+    `draw` draws the cues of a photograph under a mask, by which masks of one object are told apart.
     """
-    height, width = photograph.image.shape[:2]
+    original = photograph.image
+    height, width = original.shape[:2]
     segmenters = [shrunk_segmenter(segmenter, photograph) for segmenter in segmenters]
     photograph = shrunk(photograph)
     sighting = find_class(judge, photograph.image)
     candidates = find_candidates(photograph, segmenters, [box for box, _ in sighting.boxes])
+    min_texture_share = MIN_TEXTURE_PX / (height * width)
     only_frame = {segmenter.name for segmenter in segmenters} == {FULL_FRAME}
     plain = choose_mask(candidates.plain, cue_kind, only_frame=only_frame)
     if cue_kind == "shape":
         every = [c for c in (*candidates.plain, *candidates.more) if c.segmenter != FULL_FRAME]
     else:
-        needed = MIN_TEXTURE_PX / (height * width)
-        every = [*candidates.plain, *(c for c in candidates.more if c.mask.mean() >= needed)]
+        every = [*candidates.plain, *(c for c in candidates.more if c.mask.mean() >= min_texture_share)]
     judged = judge_candidates(judge, photograph.image, every, sighting, n_sure=len(candidates.plain))
     finder = next((each for each in segmenters if isinstance(each, RembgSegmenter)), None)
-    cues = CueViewer(judge, photograph.image, draw, finder)
-    found = choose_judged(judged, plain, cue_kind, lambda mask: cues.class_probability(cues.cues(mask)))
+
+    def draw_at_full_size(mask: Mask) -> Cues:
+        return draw(original, resized_mask(mask, height, width))
+
+    cues = CueViewer(judge, photograph.image, draw_at_full_size, finder)
+    found = choose_judged(judged, plain, cue_kind, lambda mask: cues.class_probability(cues.draw(mask)))
     if isinstance(found, Unavailable):
         return found
     if cue_kind == "texture":
-        found = of_one_material(cues, judge, found, sighting)
+        found = of_one_material(cues, judge, found, sighting, min_texture_share)
     elif NOT_SEEN not in found.choice.flags:
         found = without_strangers(judge, photograph.image, found, sighting)
     return found.resized(height, width)
@@ -139,10 +146,14 @@ def without_strangers(judge: ClassJudge, image: Image, found: ClassChoice, sight
 
 
 def of_one_material(
-    cues: CueViewer, judge: ClassJudge, found: ClassChoice, sighting: Sighting
+    cues: CueViewer, judge: ClassJudge, found: ClassChoice, sighting: Sighting, min_share: float
 ) -> ClassChoice:
-    """Return the choice, or the material in it whose cues show the class better and no object."""
-    taken, whole = choose_material(cues, MaskCandidate(found.choice.mask, found.choice.segmenter))
+    """Return the choice, or the material in it whose cues show the class better and no object.
+
+    A material holds `min_share` of the frame at least.
+    """
+    candidate = MaskCandidate(found.choice.mask, found.choice.segmenter)
+    taken, whole = choose_material(cues, candidate, min_share)
     if taken is whole:
         return found
     (judged,) = judge_candidates(judge, cues.image, [taken.candidate], sighting, n_sure=1)

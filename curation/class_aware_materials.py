@@ -9,6 +9,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 from sklearn.cluster import KMeans
+from threadpoolctl import threadpool_limits
 
 from curation.class_aware_pictures import Image
 from curation.class_aware_size import resized_mask
@@ -20,6 +21,8 @@ Floats = npt.NDArray[np.float32]
 SIDE_PX = 240
 BLUR, GRAIN = 1 / 24, 1 / 60
 NS_MATERIALS = (2, 3)
+# What deviates less, in 8-bit levels, is of one material.
+MIN_DEVIATION = 1.0
 N_FITTED = 4000
 # Of the lightness, against the two colours: shade is no material.
 LIGHT_WEIGHT = 0.5
@@ -40,10 +43,11 @@ def material_masks(image: Image, mask: Mask, name: str) -> Iterator[MaskCandidat
     if side < 1 / GRAIN:
         return
     described = _describe(small, inside, side * BLUR)[inside]
+    if described.std(0).max() < MIN_DEVIATION:
+        return
     for n in NS_MATERIALS:
-        fitted = KMeans(n, n_init=4, random_state=0).fit(described[:: math.ceil(len(described) / N_FITTED)])
         material = np.full(inside.shape, -1, np.int64)
-        material[inside] = fitted.predict(described)
+        material[inside] = _clusters(described, n)
         for number in range(n):
             regions = [(f"material{number + 1}of{n}", material == number)]
             if n > len(regions) + 1:
@@ -52,6 +56,14 @@ def material_masks(image: Image, mask: Mask, name: str) -> Iterator[MaskCandidat
                 found = resized_mask(_without_grain(region, side), height, width) & mask
                 if found.any():
                     yield MaskCandidate(found, f"{name}/{suffix}", score_mask(found))
+
+
+def _clusters(described: Floats, n: int) -> npt.NDArray[np.int64]:
+    """Return the cluster of each pixel, (P,); the same for any number of threads."""
+    with threadpool_limits(1):  # sums of several threads are rounded otherwise
+        fitted = KMeans(n, n_init=4, random_state=0).fit(described[:: math.ceil(len(described) / N_FITTED)])
+        clusters: npt.NDArray[np.int64] = fitted.predict(described).astype(np.int64)
+    return clusters
 
 
 def _describe(image: Image, inside: Mask, sigma: float) -> Floats:

@@ -9,8 +9,6 @@ from curation.class_aware_materials import material_masks
 from curation.class_aware_pictures import cut_out
 from generation.masks import MaskCandidate
 
-# A texture is cut from squares of this side at least (README: photograph size).
-MIN_TEXTURE_PX = 80**2
 # Below this the class is not seen in a cue, or a part: what differs is noise.
 MIN_SEEN = 0.05
 # One material is taken where its cues show the class clearly better than those of the whole; or nearly as well, if the
@@ -43,8 +41,10 @@ class Material:
         return sum(cue is not None for cue in self.cues)
 
 
-def choose_material(viewer: CueViewer, whole: MaskCandidate) -> tuple[Material, Material]:
+def choose_material(viewer: CueViewer, whole: MaskCandidate, min_share: float) -> tuple[Material, Material]:
     """Return the whole of a mask or the material that its texture is to be taken from, and the whole.
+
+    A material holds `min_share` of the frame at least.
 
     Grass, legs before a background, leaves or a shadow in a mask make a texture of two materials. One that gives fewer
     cues than the whole is taken only where all others show an object. Where the class is seen in no cue, the largest
@@ -53,7 +53,7 @@ def choose_material(viewer: CueViewer, whole: MaskCandidate) -> tuple[Material, 
     first = _judged(viewer, whole)
     every = [first]
     for each in material_masks(viewer.image, whole.mask, whole.segmenter):
-        if MIN_TEXTURE_PX <= each.mask.sum() < whole.mask.sum():
+        if min_share <= each.mask.mean() < whole.mask.mean():
             every.append(_judged(viewer, each, _weight(viewer, each, whole)))
     is_seen = max(each.class_probability for each in every) >= MIN_SEEN
 
@@ -70,7 +70,7 @@ def choose_material(viewer: CueViewer, whole: MaskCandidate) -> tuple[Material, 
 
 
 def _judged(viewer: CueViewer, candidate: MaskCandidate, weight: float = 1.0) -> Material:
-    cues = viewer.cues(candidate.mask)
+    cues = viewer.draw(candidate.mask)
     return Material(candidate, cues, round(viewer.class_probability(cues), N_DIGITS), weight)
 
 

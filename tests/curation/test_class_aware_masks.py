@@ -2,16 +2,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
+import cv2
 import numpy as np
 import numpy.typing as npt
 import pytest
+from threadpoolctl import threadpool_limits
 
 from curation.class_aware_candidates import find_candidates
 from curation.class_aware_choice import NOT_SEEN, ClassChoice, Judged, choose_judged
 from curation.class_aware_cues import CueViewer
 from curation.class_aware_masks import (
+    MIN_TEXTURE_PX,
     ClassJudge,
     choose_class_mask,
     find_class,
@@ -34,6 +38,7 @@ from tests.curation.colour_models import LABELS, REVOLVER, is_red
 Image = npt.NDArray[np.uint8]
 
 HEIGHT, WIDTH = 240, 320
+MIN_SHARE = MIN_TEXTURE_PX / (HEIGHT * WIDTH)
 
 
 def model() -> Model:
@@ -315,7 +320,7 @@ class Sees:
 
 
 def viewer(*cues: Image | None, finder: Sees | None = None) -> CueViewer:
-    return CueViewer(judge(), scene(), lambda _image, _mask: cues, finder)
+    return CueViewer(judge(), scene(), lambda _: cues, finder)
 
 
 def test_a_cue_that_can_not_be_had_counts_as_one_without_the_class() -> None:
@@ -324,7 +329,7 @@ def test_a_cue_that_can_not_be_had_counts_as_one_without_the_class() -> None:
     mask = is_red(scene())
     alone = view.class_probability([red])
     assert alone == pytest.approx(float(judge().probabilities([red])[0]), abs=1e-6)
-    assert view.class_probability(view.cues(mask)) == pytest.approx(alone / 2)
+    assert view.class_probability(view.draw(mask)) == pytest.approx(alone / 2)
     assert view.class_probability([None, None]) == 0
 
 
@@ -366,11 +371,27 @@ def test_materials_are_the_same_every_time_and_none_come_of_a_few_pixels() -> No
     assert list(material_masks(image, small, "m")) == []
 
 
+def test_materials_do_not_depend_on_the_number_of_threads() -> None:
+    rng = np.random.Generator(np.random.PCG64(5))  # of this picture threads gave other clusters
+    coarse = rng.integers(0, 255, (12, 16, 3)).astype(np.float32)
+    image = cv2.resize(coarse, (WIDTH, HEIGHT), interpolation=cv2.INTER_CUBIC).clip(0, 255).astype(np.uint8)
+    found = []
+    for n_threads in (1, 2, 4):
+        with threadpool_limits(n_threads):
+            masks = [each.mask for each in material_masks(image, np.ones((HEIGHT, WIDTH), bool), "m")]
+            found.append(b"".join(mask.tobytes() for mask in masks))
+    assert found[0] == found[1] == found[2]
+
+
+def test_what_is_of_one_colour_is_one_material() -> None:
+    image = np.full((HEIGHT, WIDTH, 3), (200, 30, 30), np.uint8)
+    assert list(material_masks(image, np.ones((HEIGHT, WIDTH), bool), "m")) == []
+
+
 def of_material(image: Image, mask: Mask, finder: Sees | None = None) -> ClassChoice:
     found = ClassChoice(MaskChoice(mask, "drawn", "because", ()), 0.5, None)
-    return of_one_material(
-        CueViewer(judge(), image, draw, finder), judge(), found, find_class(judge(), image)
-    )
+    view = CueViewer(judge(), image, partial(draw, image), finder)
+    return of_one_material(view, judge(), found, find_class(judge(), image), MIN_SHARE)
 
 
 def test_a_texture_is_taken_from_the_material_that_shows_the_class() -> None:
@@ -398,9 +419,9 @@ def test_the_whole_stays_where_the_class_is_not_seen_at_all() -> None:
 
 def test_of_two_that_show_the_class_alike_the_purer_is_taken() -> None:
     image, mask = two_materials(140)
-    view = CueViewer(judge(), image, draw)
-    assert view.class_probability(view.cues(is_red(image))) == pytest.approx(
-        view.class_probability(view.cues(mask)), abs=0.01
+    view = CueViewer(judge(), image, partial(draw, image))
+    assert view.class_probability(view.draw(is_red(image))) == pytest.approx(
+        view.class_probability(view.draw(mask)), abs=0.01
     )
     assert iou(of_material(image, mask).choice.mask, is_red(image)) > 0.9
 
@@ -415,7 +436,7 @@ def test_an_object_too_small_for_materials_stays() -> None:
 def test_a_material_that_gives_fewer_cues_is_taken_only_if_all_others_show_an_object() -> None:
     image, mask = two_materials(100)
 
-    def draw_large(image: Image, mask: Mask) -> list[Image | None]:
+    def draw_large(mask: Mask) -> list[Image | None]:
         return [cut_out(image, mask), cut_out(image, mask) if mask.sum() > 30000 else None]
 
     class SeesGreen(Sees):
@@ -428,7 +449,7 @@ def test_a_material_that_gives_fewer_cues_is_taken_only_if_all_others_show_an_ob
     sighting = find_class(judge(), image)
     for finder, expected in ((None, mask), (SeesGreen(), is_red(image))):
         view = CueViewer(judge(), image, draw_large, finder)
-        assert iou(of_one_material(view, judge(), found, sighting).choice.mask, expected) > 0.9
+        assert iou(of_one_material(view, judge(), found, sighting, MIN_SHARE).choice.mask, expected) > 0.9
 
 
 def test_a_material_whose_cues_show_an_object_is_not_taken() -> None:
@@ -494,6 +515,24 @@ def test_a_large_photograph_is_judged_small_and_gets_masks_of_its_own_size(
     assert iou(found.choice.mask, is_red(large)) > 0.85
     (tmp_path / "0.png").write_bytes(encode_mask(is_red(large)))
     assert iou(chosen(large, "shape", f"folder:{tmp_path}").choice.mask, is_red(large)) > 0.97
+
+
+def test_the_cues_of_a_large_photograph_are_drawn_at_its_own_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("curation.class_aware_size.MAX_PIXELS", HEIGHT * WIDTH)
+    large = scene().repeat(3, axis=0).repeat(3, axis=1)
+    drawn: list[Mask] = []
+
+    def draw_full(image: Image, mask: Mask) -> list[Image | None]:
+        assert image is large
+        drawn.append(mask)
+        return [cut_out(image, mask)]
+
+    for kind in ("shape", "texture"):
+        drawn.clear()
+        segmenters = [segmenter_for("backdrop")]
+        found = choose_class_mask(judge(), segmenters, photograph(large), kind, draw_full)
+        assert isinstance(found, ClassChoice)
+        assert any((mask == found.choice.mask).all() for mask in drawn)
 
 
 def test_transparency_shrinks_with_its_photograph(monkeypatch: pytest.MonkeyPatch) -> None:
