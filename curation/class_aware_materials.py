@@ -8,7 +8,6 @@ from collections.abc import Iterator
 import cv2
 import numpy as np
 import numpy.typing as npt
-from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
 from curation.class_aware_pictures import Image
@@ -60,6 +59,8 @@ def material_masks(image: Image, mask: Mask, name: str) -> Iterator[MaskCandidat
 
 def _clusters(described: Floats, n: int) -> npt.NDArray[np.int64]:
     """Return the cluster of each pixel, (P,); the same for any number of threads."""
+    from sklearn.cluster import KMeans
+
     with threadpool_limits(1):  # sums of several threads are rounded otherwise
         fitted = KMeans(n, n_init=4, random_state=0).fit(described[:: math.ceil(len(described) / N_FITTED)])
         clusters: npt.NDArray[np.int64] = fitted.predict(described).astype(np.int64)
