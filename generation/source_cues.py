@@ -34,6 +34,7 @@ from generation.recipe import Limit, MaskParams, Recipe
 from generation.segmenters import segmenter_for
 from generation.shape import ShapeCue, render_shape
 from generation.texture import TextureCue, render_texture
+from generation.texture_source import erode_mask
 
 log = logging.getLogger(__name__)
 
@@ -118,12 +119,12 @@ class _Attempt:
         """The identity of the cue: 128 bits, which differ between superclasses that share a photograph."""
         return canonical_sha256([self.digest.hex(), self.source.superclass])[:32]
 
-    def render(self, image: Image, mask: Mask) -> ShapeCue | TextureCue | Unavailable:
-        """Return the cue of a photograph, (H, W, 3) uint8."""
+    def render(self, image: Image, mask: Mask, eroded: Mask | None) -> ShapeCue | TextureCue | Unavailable:
+        """Return the cue of a photograph, (H, W, 3) uint8, with what `_eroded` returns for its mask."""
         recipe = self.recipe
         if self.grid is None:
             return render_shape(image, mask, recipe.side_px, recipe.shape)
-        return render_texture(image, mask, recipe.side_px, self.grid, self.seed, recipe.texture)
+        return render_texture(image, mask, recipe.side_px, self.grid, self.seed, recipe.texture, eroded)
 
     def row(self, **outcome: object) -> CueRecord:
         """Return the row of the cue."""
@@ -175,7 +176,10 @@ def _render_source(
     if isinstance(mask, Unavailable):
         failed = failed_source(recipe, source, mask.status, mask.detail, row)
         return SourceResult(failed.cues, [row])
-    cues = [_render_cue(context, attempt, photograph, mask) for attempt in _attempts(recipe, source, row)]
+    eroded = _eroded(source, mask)
+    cues = [
+        _render_cue(context, attempt, photograph, mask, eroded) for attempt in _attempts(recipe, source, row)
+    ]
     return SourceResult(cues, [row])
 
 
@@ -299,13 +303,21 @@ def preview_cues(recipe: Recipe, source: SourceRecord, image: Image, mask: Mask)
         file_name=None,
         segmenter="",
     )
-    cues = (a.render(image, mask) for a in _attempts(recipe, source, row) if not a.variant)
+    eroded = _eroded(source, mask)
+    cues = (a.render(image, mask, eroded) for a in _attempts(recipe, source, row) if not a.variant)
     return [None if isinstance(cue, Unavailable) else cue.image for cue in cues]
 
 
-def _render_cue(context: RunContext, attempt: _Attempt, photograph: Photograph, mask: Mask) -> CueRecord:
+def _eroded(source: SourceRecord, mask: Mask) -> Mask | None:
+    """Return the mask from within which the textures of a source are taken, the same for all; None for shapes."""
+    return erode_mask(mask) if source.cue_kind == "texture" else None
+
+
+def _render_cue(
+    context: RunContext, attempt: _Attempt, photograph: Photograph, mask: Mask, eroded: Mask | None
+) -> CueRecord:
     recipe, source = attempt.recipe, attempt.source
-    cue = attempt.render(photograph.image, mask)
+    cue = attempt.render(photograph.image, mask, eroded)
     if isinstance(cue, Unavailable):
         return attempt.row(status=cue.status, status_detail=cue.detail)
     folder, origin_name = f"{source.cue_kind}/{source.superclass}", None

@@ -75,7 +75,13 @@ class TextureCue:
 
 
 def render_texture(
-    image: Image, mask: Mask, side_px: int, grid: int, seed: int, params: TextureParams
+    image: Image,
+    mask: Mask,
+    side_px: int,
+    grid: int,
+    seed: int,
+    params: TextureParams,
+    eroded: Mask | None = None,
 ) -> TextureCue | Unavailable:
     """Render the texture of the object under a mask on a grid of `grid` x `grid` cells.
 
@@ -89,6 +95,8 @@ def render_texture(
         Side of the cue in pixels, a multiple of `grid`.
     seed : int
         Moves every random choice; the same arguments give the same bytes.
+    eroded : (H, W) bool
+        `erode_mask(mask)`, where it is at hand: of a large photograph it takes seconds.
 
     Raises
     ------
@@ -96,7 +104,7 @@ def render_texture(
         If the arrays do not fit together, the grid is too small or the side is no multiple of it.
     """
     _check(image, mask, side_px, grid)
-    eroded = erode_mask(mask)
+    eroded = erode_mask(mask) if eroded is None else eroded
     if not eroded.any():
         return Unavailable("grid_unavailable", "nothing of the mask is left after its edge was taken off")
     render = _shuffle if params.method == "shuffle" else _quilt

@@ -42,26 +42,37 @@ def erode_mask(mask: Mask) -> Mask:
 
     The frame counts as background, unless the mask fills the frame: such a texture has no silhouette.
     """
+    if not mask.any():
+        return mask.copy()
     radius = max(MIN_EROSION_PX, round(EROSION_SHARE * float(np.hypot(*mask.shape))))
     kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * radius + 1, 2 * radius + 1))
-    border = int(mask.mean() >= FULL_FRAME_SHARE)
-    eroded = cv2.erode(mask.astype(np.uint8), kernel, borderType=cv2.BORDER_CONSTANT, borderValue=border)
-    return eroded.astype(bool)
+    fills_frame = mask.mean() >= FULL_FRAME_SHARE
+    # Beyond the box around a mask there is nothing to erode.
+    box = (slice(None), slice(None)) if fills_frame else _box_around(mask)
+    eroded = np.zeros_like(mask)
+    eroded[box] = cv2.erode(
+        mask[box].astype(np.uint8), kernel, borderType=cv2.BORDER_CONSTANT, borderValue=int(fills_frame)
+    )
+    return eroded
 
 
 def crop_source(image: Image, eroded: Mask, scale: float) -> TextureSource:
     """Return the crop around a non-empty eroded mask, resized by `scale`."""
-    rows, columns = np.flatnonzero(eroded.any(1)), np.flatnonzero(eroded.any(0))
-    top, left = int(rows[0]), int(columns[0])
-    height, width = int(rows[-1]) + 1 - top, int(columns[-1]) + 1 - left
-    crop = np.ascontiguousarray(image[top : top + height, left : left + width])
-    inside = np.ascontiguousarray(eroded[top : top + height, left : left + width])
+    box = _box_around(eroded)
+    crop, inside = np.ascontiguousarray(image[box]), np.ascontiguousarray(eroded[box])
+    height, width = inside.shape
     if scale != 1:
         size = (max(1, round(width * scale)), max(1, round(height * scale)))
         interpolation = cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC
         crop = cv2.resize(crop, size, interpolation=interpolation).astype(np.uint8, copy=False)
         inside = _resize_mask(inside, size[1], size[0], 0 if scale < 1 else _CUBIC_REACH_PX)
-    return TextureSource(crop, inside, (top, left, height, width))
+    return TextureSource(crop, inside, (box[0].start, box[1].start, height, width))
+
+
+def _box_around(mask: Mask) -> tuple[slice, slice]:
+    """Return the rows and columns around a mask that is not empty."""
+    rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
+    return slice(int(rows[0]), int(rows[-1]) + 1), slice(int(columns[0]), int(columns[-1]) + 1)
 
 
 def _resize_mask(inside: Mask, height: int, width: int, reach_px: int) -> Mask:

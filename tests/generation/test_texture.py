@@ -212,6 +212,28 @@ def test_the_edge_taken_off_is_one_percent_of_the_diagonal_and_the_frame_counts_
     np.testing.assert_array_equal(eroded, expected)
 
 
+@pytest.mark.parametrize("place", [(0, 0), (30, 40), (100, 150)])
+def test_only_the_box_around_a_mask_is_eroded_and_the_frame_is_background(place: tuple[int, int]) -> None:
+    mask = np.zeros((200, 300), bool)
+    mask[place[0] : place[0] + 100, place[1] : place[1] + 150] = True
+    mask[place[0] + 50, place[1] + 60] = False
+    kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (9, 9))  # 1 % of the diagonal
+    whole = cv2.erode(mask.astype(np.uint8), kernel, borderType=cv2.BORDER_CONSTANT, borderValue=0)
+    np.testing.assert_array_equal(erode_mask(mask), whole > 0)
+    assert not erode_mask(np.zeros((200, 300), bool)).any()
+
+
+def test_an_eroded_mask_at_hand_gives_the_same_cue() -> None:
+    mask = ring(200, 90, 60)
+    image = noise(mask)
+    arguments = (image, mask, 224, 8, 1, TextureParams())
+    one, other = render_texture(*arguments), render_texture(*arguments, erode_mask(mask))
+    assert isinstance(one, TextureCue)
+    assert isinstance(other, TextureCue)
+    np.testing.assert_array_equal(one.image, other.image)
+    assert one.quality == other.quality
+
+
 def test_a_mask_that_fills_the_frame_keeps_its_edge() -> None:
     assert erode_mask(np.ones((200, 300), bool)).all()
 
