@@ -4,31 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
+from PIL import Image as PillowImage
+from scipy.special import softmax
 
 from curation.class_aware_pictures import Image
-from generation.masks import Mask, Probability, finds_object
+from evaluation.models import Model
+from generation.masks import Mask, Saliency, finds_object
 
+Floats = npt.NDArray[np.float64]
 Cues = Sequence[Image | None]
 DrawCues = Callable[[Mask], Cues]
 
 
-class ClassViewer(Protocol):
-    """Sees a class in pictures."""
+@dataclass(frozen=True)
+class ClassJudge:
+    """A classifier that is asked for one class: the sum of the probabilities of its labels' columns."""
 
-    def probabilities(self, images: Sequence[Image]) -> np.typing.NDArray[np.float64]:
-        """Return the probability of the class in each picture, (n,) in [0, 1]."""
-        ...
+    model: Model
+    columns: tuple[int, ...]
+    batch_size: int = 16
 
-
-class ObjectFinder(Protocol):
-    """A network that finds what stands out in a picture."""
-
-    def probability(self, image: Image) -> Probability:
-        """Return the probability of an object, (H, W) float32 in [0, 1]."""
-        ...
+    def probabilities(self, images: Sequence[Image]) -> Floats:
+        """Return the probability of the class in each picture, (n,) float64 in [0, 1]."""
+        found = [np.empty(0)]
+        for start in range(0, len(images), self.batch_size):
+            batch = [PillowImage.fromarray(image) for image in images[start : start + self.batch_size]]
+            shares = softmax(self.model.logits(batch).astype(np.float64), axis=1)
+            found.append(shares[:, list(self.columns)].sum(1))
+        return np.concatenate(found)
 
 
 @dataclass(frozen=True)
@@ -39,16 +45,16 @@ class CueViewer:
     network is there that finds objects: then no cue shows one.
     """
 
-    viewer: ClassViewer
+    judge: ClassJudge
     image: Image
     draw: DrawCues
-    finder: ObjectFinder | None = None
+    finder: Saliency | None = None
 
     def class_probability(self, cues: Cues) -> float:
         """Return the mean probability of the class in cues and their mirror images; 0 of those that can't be had."""
         drawn = [cue for cue in cues if cue is not None]
         mirrored = [np.ascontiguousarray(cue[:, ::-1]) for cue in drawn]
-        seen = self.viewer.probabilities([*drawn, *mirrored])
+        seen = self.judge.probabilities([*drawn, *mirrored])
         return float(seen.sum()) / (2 * max(1, len(cues)))
 
     def show_object(self, cues: Cues) -> bool:

@@ -11,8 +11,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image as PillowImage
-from scipy.special import softmax
 
 from curation.class_aware_candidates import find_candidates
 from curation.class_aware_choice import (
@@ -22,12 +20,11 @@ from curation.class_aware_choice import (
     Judged,
     choose_judged,
 )
-from curation.class_aware_cues import Cues, CueViewer
+from curation.class_aware_cues import ClassJudge, Cues, CueViewer
 from curation.class_aware_pictures import Image, crop, cut_out, overlap, shown, sub_windows, windows, without
 from curation.class_aware_size import resized_mask, shrunk, shrunk_segmenter
 from curation.class_aware_texture import choose_material
 from data_manifests.records import CueKind
-from evaluation.models import Model
 from generation.masks import FULL_FRAME, Mask, MaskCandidate, Segmenter, choose_mask, mask_parts, score_mask
 from generation.outcome import Unavailable
 from generation.photograph import Photograph
@@ -51,24 +48,6 @@ MIN_CUT_OUT_SHARE = 0.25
 # Parts go where the odds of the class rise that much without them: what says nothing alone may be of the object.
 MIN_ODDS_RATIO = 1.2
 MAX_PARTS = 16
-
-
-@dataclass(frozen=True)
-class ClassJudge:
-    """A classifier that is asked for one class: the sum of the probabilities of its labels' columns."""
-
-    model: Model
-    columns: tuple[int, ...]
-    batch_size: int = 16
-
-    def probabilities(self, images: Sequence[Image]) -> Floats:
-        """Return the probability of the class in each picture, (n,) float64 in [0, 1]."""
-        found = [np.empty(0)]
-        for start in range(0, len(images), self.batch_size):
-            batch = [PillowImage.fromarray(image) for image in images[start : start + self.batch_size]]
-            shares = softmax(self.model.logits(batch).astype(np.float64), axis=1)
-            found.append(shares[:, list(self.columns)].sum(1))
-        return np.concatenate(found)
 
 
 @dataclass(frozen=True)
@@ -121,7 +100,7 @@ def choose_class_mask(
     if isinstance(found, Unavailable):
         return found
     if cue_kind == "texture":
-        found = of_one_material(cues, judge, found, sighting, min_texture_share)
+        found = of_one_material(cues, found, sighting, min_texture_share)
     elif NOT_SEEN not in found.choice.flags:
         found = without_strangers(judge, photograph.image, found, sighting)
     return found.resized(height, width)
@@ -145,9 +124,7 @@ def without_strangers(judge: ClassJudge, image: Image, found: ClassChoice, sight
     return found.replaced(judged, f"{judged.evidence:.2f} without parts that do not show the class")
 
 
-def of_one_material(
-    cues: CueViewer, judge: ClassJudge, found: ClassChoice, sighting: Sighting, min_share: float
-) -> ClassChoice:
+def of_one_material(cues: CueViewer, found: ClassChoice, sighting: Sighting, min_share: float) -> ClassChoice:
     """Return the choice, or the material in it whose cues show the class better and no object.
 
     A material holds `min_share` of the frame at least.
@@ -156,7 +133,7 @@ def of_one_material(
     taken, whole = choose_material(cues, candidate, min_share)
     if taken is whole:
         return found
-    (judged,) = judge_candidates(judge, cues.image, [taken.candidate], sighting, n_sure=1)
+    (judged,) = judge_candidates(cues.judge, cues.image, [taken.candidate], sighting, n_sure=1)
     seen = taken.class_probability
     why = f"its cues show the class with {seen:.2f}, those of the whole with {whole.class_probability:.2f}"
     return found.replaced(replace(judged, cue_probability=seen), f"one material of it, {why}")

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from curation.class_aware_choice import MIN_EVIDENCE, N_DIGITS
 from curation.class_aware_cues import Cues, CueViewer
 from curation.class_aware_materials import material_masks
 from curation.class_aware_pictures import cut_out
 from generation.masks import MaskCandidate
 
-# Below this the class is not seen in a cue, or a part: what differs is noise.
-MIN_SEEN = 0.05
 # One material is taken where its cues show the class clearly better than those of the whole; or nearly as well, if the
 # rest, so much of the whole or more, does not show the class: then it is purer.
 MATERIAL_SHARE, PURE_SHARE = 0.9, 1.3
 MIN_REST_SHARE = 0.15
 # Of what shows the class this well, against the best, that is taken whose cues show no object.
 MIN_GOOD_SHARE = 0.3
-N_DIGITS = 4
 
 
 @dataclass(frozen=True)
@@ -55,7 +53,7 @@ def choose_material(viewer: CueViewer, whole: MaskCandidate, min_share: float) -
     for each in material_masks(viewer.image, whole.mask, whole.segmenter):
         if min_share <= each.mask.mean() < whole.mask.mean():
             every.append(_judged(viewer, each, _weight(viewer, each, whole)))
-    is_seen = max(each.class_probability for each in every) >= MIN_SEEN
+    is_seen = max(each.class_probability for each in every) >= MIN_EVIDENCE
 
     def rank(each: Material) -> float:
         return each.weight * each.class_probability if is_seen else float(each.candidate.mask.mean())
@@ -78,5 +76,5 @@ def _weight(viewer: CueViewer, material: MaskCandidate, whole: MaskCandidate) ->
     rest = whole.mask & ~material.mask
     if rest.sum() < MIN_REST_SHARE * whole.mask.sum():
         return MATERIAL_SHARE
-    (seen,) = viewer.viewer.probabilities([cut_out(viewer.image, rest)])
-    return PURE_SHARE if seen < MIN_SEEN else MATERIAL_SHARE
+    (seen,) = viewer.judge.probabilities([cut_out(viewer.image, rest)])
+    return PURE_SHARE if seen < MIN_EVIDENCE else MATERIAL_SHARE

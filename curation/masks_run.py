@@ -11,7 +11,8 @@ from functools import cache, partial
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from curation.class_aware_masks import RULE_VERSION, ClassJudge, choose_class_mask
+from curation.class_aware_cues import ClassJudge
+from curation.class_aware_masks import RULE_VERSION, choose_class_mask
 from curation.mask_candidates import read_photograph
 from data_manifests import storage
 from data_manifests.errors import CuebenchError
@@ -187,8 +188,8 @@ def _identified(job: MaskJob, model: Model) -> MaskJob:
     if model.fingerprint is None:
         log.warning("%s: has no fingerprint, so nothing that it judges is kept", model.name)
         return job
-    files = list_mask_files(job.recipe.mask.segmenters)
     recipe = job.recipe
+    files = list_mask_files(recipe.mask.segmenters)
     drawn = [recipe.params_sha256("shape"), recipe.params_sha256("texture"), list(recipe.grids)]
     parts = [RULE_VERSION, model.fingerprint, recipe.mask.model_dump(mode="json"), drawn, files]
     return replace(job, identity=canonical_sha256(parts))

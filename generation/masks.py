@@ -138,6 +138,14 @@ def score_mask(mask: Mask, probability: Probability | None = None) -> dict[str, 
     return scores
 
 
+class Saliency(Protocol):
+    """A network that finds what stands out in a picture."""
+
+    def probability(self, image: npt.NDArray[np.uint8]) -> Probability:
+        """Return the probability of an object, (H, W) float32 in [0, 1]."""
+        ...
+
+
 def finds_object(probability: Probability) -> bool:
     """Return whether a map, (H, W) in [0, 1], is sure of an object: a peak above .9, and 3 % to 80 % above .5."""
     area = float((probability > 0.5).mean())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from typing import Protocol
 
 import cv2
 import numpy as np
@@ -15,7 +14,7 @@ from curation.audit_pictures import as_light, shape_numbers, texture_numbers
 from data_manifests.records import CueKind
 from data_manifests.storage import exists, join, read_bytes, write_bytes
 from evaluation.run_model import logits_folder
-from generation.masks import Probability, finds_object
+from generation.masks import Probability, Saliency, finds_object
 from generation.models import model_named
 from generation.segmenters.rembg import RembgSegmenter
 
@@ -58,14 +57,6 @@ def object_numbers(probability: Probability) -> dict[str, float]:
         "object_confidence": confidence,
         "object_area_share": area,
     }
-
-
-class Saliency(Protocol):
-    """A network that finds salient objects."""
-
-    def probability(self, image: Image) -> Probability:
-        """Return the probability of an object, (H, W) float32 in [0, 1]."""
-        ...
 
 
 def installed_saliency() -> Saliency | None:

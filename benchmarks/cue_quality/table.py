@@ -169,9 +169,7 @@ def worst(cues: Sequence[Cue]) -> Iterator[str]:
         yield f"{kind}: the {len(found)} photographs whose cues are recognised least"
         for name, wrong in found.items():
             seen = [
-                f"{cue.grid}x{cue.grid} {answer.seen} (rank {answer.rank})"
-                if cue.grid
-                else f"{answer.seen} (rank {answer.rank})"
+                (f"{cue.grid}x{cue.grid} " if cue.grid else "") + f"{answer.seen} (rank {answer.rank})"
                 for cue, answer in wrong
             ]
             yield f"  {name}: {', '.join(seen)}"

@@ -13,10 +13,9 @@ from threadpoolctl import threadpool_limits
 
 from curation.class_aware_candidates import find_candidates
 from curation.class_aware_choice import NOT_SEEN, ClassChoice, Judged, choose_judged
-from curation.class_aware_cues import CueViewer
+from curation.class_aware_cues import ClassJudge, CueViewer
 from curation.class_aware_masks import (
     MIN_TEXTURE_PX,
-    ClassJudge,
     choose_class_mask,
     find_class,
     judge_candidates,
@@ -391,7 +390,7 @@ def test_what_is_of_one_colour_is_one_material() -> None:
 def of_material(image: Image, mask: Mask, finder: Sees | None = None) -> ClassChoice:
     found = ClassChoice(MaskChoice(mask, "drawn", "because", ()), 0.5, None)
     view = CueViewer(judge(), image, partial(draw, image), finder)
-    return of_one_material(view, judge(), found, find_class(judge(), image), MIN_SHARE)
+    return of_one_material(view, found, find_class(judge(), image), MIN_SHARE)
 
 
 def test_a_texture_is_taken_from_the_material_that_shows_the_class() -> None:
@@ -449,7 +448,7 @@ def test_a_material_that_gives_fewer_cues_is_taken_only_if_all_others_show_an_ob
     sighting = find_class(judge(), image)
     for finder, expected in ((None, mask), (SeesGreen(), is_red(image))):
         view = CueViewer(judge(), image, draw_large, finder)
-        assert iou(of_one_material(view, judge(), found, sighting, MIN_SHARE).choice.mask, expected) > 0.9
+        assert iou(of_one_material(view, found, sighting, MIN_SHARE).choice.mask, expected) > 0.9
 
 
 def test_a_material_whose_cues_show_an_object_is_not_taken() -> None:
